@@ -79,7 +79,7 @@ pub fn part_options(pretokenize: bool, normalize: bool, prefix_space: bool) -> P
     PartOptions { pretokenize, normalize, dummy_space: prefix_space }
 }
 
-/// The canonical token sequences, and the tokens they consist of.
+/// The canonical token sequences, and their tokens.
 pub struct Sequences {
     pub canonicality: Arc<Canonicality>,
     trie: ByteTrie,

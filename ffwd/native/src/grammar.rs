@@ -425,7 +425,7 @@ pub fn json_schema_fidelity(
         let options = SchemaOptions {
             registry: Arc::new(Registry::new(registry)),
             policy: policy(lenient),
-            // Nothing is compiled, so no language is looked into.
+            // Nothing is compiled, so no language is examined.
             ..SchemaOptions::new(|_| Ok((false, 0)))
         };
         ffwd_json_schema::fidelity_report(schema, &options)

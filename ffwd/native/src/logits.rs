@@ -163,7 +163,7 @@ pub fn mask_logits(
     }
 }
 
-/// Returns the number of tokens: the caller's, or as many as both arrays have room for.
+/// Returns the number of tokens: the caller's, or the capacity of both arrays.
 fn tokens(given: Option<i64>, width: usize, covered: usize) -> PyResult<usize> {
     let Some(given) = given else { return Ok(width.min(covered)) };
     match usize::try_from(given) {

@@ -22,7 +22,7 @@ use ffwd_regular::expr::{LexState, Verdict};
 /// In grammars of more symbols rows always know what follows.
 const MAX_SYMBOLS: usize = 1 << 20;
 
-/// The lexemes that a symbol can start with.
+/// The lexemes that can start a symbol.
 #[derive(Clone, Copy, Debug, Default)]
 struct First {
     /// Lexemes of the family.

@@ -1,15 +1,16 @@
-//! Completions do not depend on what came before, but where they would repeat it.
+//! Completions independent of the earlier text, as far as possible.
 //!
-//! A key without a name is recorded while it is written, for it must not come again, and so is an
-//! item that later ones are compared with, and all that came. As many texts, as many configurations;
-//! yet nearly all of them end alike. So a completion is first looked for as if no item had come, then
-//! with what is being written forgotten, and last for the text as it is. The first of these that
-//! ends the text is its completion. Less is asked of the earlier ones, so none that comes later is
-//! shorter.
+//! Earlier text matters only where a completion would repeat it. Keys without a name are recorded,
+//! because they must not repeat, and so are all earlier items and the current one if they are
+//! compared. There are as many configurations as texts, but nearly all of them have the same
+//! completion. A completion is therefore first searched as if no item had come, then without the
+//! current text, and last for the text as it is. The first of these that completes the text is its
+//! completion. The earlier searches have fewer constraints, so no later result is shorter.
 //!
-//! What single tokens do is told for all tokens that lead to the same place but for what they have
-//! written. A token is doubtful where another one of these completions may be that of the text after
-//! it, and is then looked at by itself. So both ways name the same completion for each text.
+//! The effects of single tokens are computed for all tokens with the same target except for their
+//! recorded text. A token is doubtful if another one of these completions may be that of the text
+//! after it, and is then examined by itself. Both ways therefore find the same completion for each
+//! text.
 
 use std::sync::Arc;
 

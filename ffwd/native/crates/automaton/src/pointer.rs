@@ -1,5 +1,5 @@
-//! Where an item that is being written stands among those that came, and which tokens lead away from
-//! them.
+//! The position of the current item among the earlier ones, and the tokens that distinguish it from
+//! all of them.
 
 use super::config::Automaton;
 use super::history::{plain, Histories, OpenMember};
@@ -7,10 +7,10 @@ use super::used_keys::UsedId;
 use ffwd_regular::expr::LexState;
 use ffwd_regular::regex::Decimal;
 
-/// Where what is written of a scalar stands among the items that came.
+/// The position of a scalar's text among the earlier items.
 #[derive(Clone, Debug)]
 pub struct Pointer {
-    /// Of a number, all of its text.
+    /// The whole text of a number.
     pub(super) number: Option<Vec<u8>>,
     /// All items that came; of other scalars, those that begin with what is written.
     pub(super) node: UsedId,
@@ -24,12 +24,12 @@ pub(super) enum Further {
     At(Pointer),
 }
 
-/// What the items that came can have to do with the tokens that a thread reads.
+/// The relation of the earlier items to the tokens that a thread matches.
 #[derive(Clone, Debug)]
 pub enum Rivals {
     /// They rule nothing out, but where a token begins another item.
     None,
-    /// What is written of the item stands there among them; the lexeme that reads it, and its state.
+    /// The position of the item's text among them; the lexeme that matches it, and its state.
     Scalar(Pointer, (u32, LexState)),
     /// The item is a container, in the middle of a member that is a string.
     Member(UsedId, OpenMember),
@@ -101,7 +101,7 @@ pub(super) fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool 
 }
 
 impl Rivals {
-    /// Whether a token stays away from all items that came, with the item that it goes on with.
+    /// Returns whether a token keeps the current item different from all earlier ones.
     pub fn clears(&self, automaton: &Automaton, token: &[u8]) -> bool {
         let Some(json) = automaton.json() else { return true };
         let histories = &json.histories;
@@ -172,8 +172,8 @@ impl Rivals {
     }
 }
 
-/// Whether a number that goes on with a token becomes none that came. `takes_digits`: any number of
-/// digits may follow what is written.
+/// Returns whether a number that continues with a token differs from all earlier ones.
+/// `takes_digits`: any number of digits may follow the text so far.
 fn is_number_apart(
     histories: &Histories,
     all: UsedId,
@@ -210,9 +210,9 @@ impl Histories {
     }
 }
 
-/// The bytes that a scalar may go on with.
+/// Returns the bytes that may continue a scalar.
 pub(super) fn likely_bytes(pointer: &Pointer) -> impl Iterator<Item = u8> {
-    // The last is gone on with first: in longer numbers those that came are soon left behind.
+    // The search starts with the last: longer numbers soon differ from the earlier ones.
     let number: &[u8] = b"eE+-.0123456789";
     let is_number = pointer.number.is_some();
     let of_number = number.iter().copied().filter(move |_| is_number);

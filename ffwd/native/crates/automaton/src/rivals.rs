@@ -1,11 +1,11 @@
-//! Items that must differ from those that came: whether what is written of one can still become
-//! another value.
+//! Items that must differ from the earlier ones: whether the current text can still become another
+//! value.
 //!
-//! What an item is asked does not depend on the items that came ([`super::history`]). So a thread
-//! within an item is looked at beside the set of them: it is alive if some value that its text can
-//! become is not in the set. For most texts that is plain: no item that came begins so, or a part
-//! is still to come that has values without end. Otherwise the texts of a scalar are searched beside
-//! the set, and a container is read once more without the few items that it may still equal.
+//! The query of an item does not depend on the earlier items ([`super::history`]). A thread within
+//! an item is therefore checked against their set: it is alive if some value that its text can
+//! become is not in the set. For most texts this is clear: no earlier item has the same prefix, or
+//! a later part has infinitely many values. Otherwise the texts of a scalar are searched against
+//! the set, and a container is matched again without the few items that it may still equal.
 
 use rustc_hash::FxHashMap;
 
@@ -37,7 +37,7 @@ const MAX_TRIED: usize = 10_000;
 /// After how many it is read again without the few items that it may still equal.
 const MAX_DIRECT: usize = 64;
 
-/// What is known of frames, and of scalars beside sets of items.
+/// The known results for frames, and for scalars with sets of items.
 #[derive(Debug, Default)]
 pub(super) struct KnownRivals {
     /// For each frame `None` if it leaves room for values without end, or how far down none were
@@ -191,7 +191,7 @@ impl Automaton {
         Ok(kept)
     }
 
-    /// What the items that came can have to do with the tokens that a thread reads.
+    /// Returns the relation of the earlier items to the tokens that a thread matches.
     pub fn rivals(&self, thread: &Thread) -> Result<Rivals, EngineError> {
         let Some(json) = self.json().filter(|_| self.has_history(thread.stack)) else {
             return Ok(Rivals::None);
@@ -278,7 +278,7 @@ impl Automaton {
         Ok(false)
     }
 
-    /// What is written of the item at a level.
+    /// Returns the current text of the item at a level.
     fn item_text(&self, json: &JsonParts, thread: &Thread, level: StackId) -> Vec<u8> {
         let mut text = json.keys.texts.bytes(thread.transcript);
         let mut outermost = level;
@@ -429,7 +429,7 @@ impl Automaton {
         }
         let item = self.item_text(json, thread, level);
         let pointer = match item.is_empty() {
-            // Numbers are told from other scalars by their first byte.
+            // The first byte distinguishes numbers from other scalars.
             true => return self.unused_from_start(json, lexeme, state, history),
             false => Pointer::new(&json.histories, history, &item),
         };
@@ -536,9 +536,9 @@ impl Automaton {
         Ok(self.walk(self.starts(stack)?, item)?.is_some())
     }
 
-    /// Whether a container that begins with a text can become one that has not come: ways to go on
-    /// are tried until the items that came are left behind. Where few are left that it may equal, it
-    /// is read again without them.
+    /// Returns whether a container with this prefix can become a fresh one: continuations are tried
+    /// until they differ from the earlier items. If it may equal only a few, it is matched again
+    /// without them.
     fn finds_other(
         &self,
         json: &JsonParts,
@@ -581,7 +581,7 @@ impl Automaton {
                 }
                 continue;
             }
-            // Digits are gone on with first, and blanks last: they change nothing.
+            // Digits are tried first, and blanks last: they change nothing.
             let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
             for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
                 let next = self.step(&threads, byte)?;

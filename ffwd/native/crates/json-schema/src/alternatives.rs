@@ -1,5 +1,5 @@
-//! What a schema allows before dead alternatives are pruned: the normal form without the parts that
-//! need to look into other schemas.
+//! The values that a schema allows before dead alternatives are pruned: the normal form without the
+//! parts that need other schemas.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl ObjectSpec {
         }
     }
 
-    /// What every further key must satisfy, where there is one class of them or none.
+    /// Returns the schema of every further key, if they form at most one class.
     pub fn additional(&self) -> Option<SchemaId> {
         self.others.first().map(|class| class.schema)
     }

@@ -15,7 +15,7 @@ use super::schema::{InPlace, Meaning};
 
 type Targets = SmallVec<[NodeId; 4]>;
 
-/// Of a search for circles.
+/// The colour of a node in the search for cycles.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Colour {
     Fresh,
@@ -88,7 +88,7 @@ impl Program {
         None
     }
 
-    /// Of the subschemas of an in-place keyword, those that must hold in any case.
+    /// Returns the unconditional subschemas of an in-place keyword.
     fn conjuncts<'a>(&'a self, kind: &'a InPlace) -> &'a [NodeId] {
         match kind {
             InPlace::Reference(node) => std::slice::from_ref(node),
@@ -194,7 +194,7 @@ impl Program {
             self.leave_circle(number, &circle);
         }
         for &(member, number) in &numbers[1..] {
-            // What the member says itself gets a name of its own.
+            // The member's own part gets a separate name.
             let part = self.add_part(member, number);
             self.schemas[of_first].in_place.push(InPlace::Reference(part));
         }

@@ -1,9 +1,10 @@
-//! Implications as exclusions: "if an object is as the premise says, it is as the consequent says"
-//! excludes the premise beside the opposite of each part of the consequent. So implications that
-//! must all hold stand side by side in one specification, where alternatives would multiply.
+//! Implications as exclusions.
 //!
-//! Whether an object with exclusions exists is decided in the order of what is cheap: names that
-//! can be left out, parts that share no name, the values of one name, and only then case by case.
+//! "An object that satisfies the premise satisfies the consequent" excludes the premise together
+//! with the opposite of each part of the consequent. Several implications are therefore collected
+//! in one specification, where alternatives would multiply. Whether an object with exclusions
+//! exists is decided by the cheapest method first: optional names, parts without common names, the
+//! values of one name, and only then case by case.
 
 use std::sync::Arc;
 
@@ -83,8 +84,8 @@ impl Expander {
         Ok(())
     }
 
-    /// What an object must not be so that it is as `consequent` if it is as `premise`. Whether that
-    /// can be said.
+    /// Adds the exclusions of objects that satisfy `premise` and not `consequent`. Returns whether
+    /// they can be expressed.
     fn add_clauses(
         &mut self,
         program: &Program,
@@ -202,8 +203,8 @@ impl Expander {
         Ok((cases.into_iter().map(Way::Cases).collect(), complete))
     }
 
-    /// What an object needs whose exclusions fall into groups that share no name, and which has no
-    /// bounds on the number of its members: each group beside its own names, on its own.
+    /// Returns the needs of an object without bounds on the number of its members whose exclusions
+    /// form groups without common names: each group by itself, beside its own names.
     fn apart(&mut self, spec: &ObjectSpec) -> Result<Option<Needs>, LimitExceeded> {
         let mut groups: Vec<usize> = (0..spec.excluded.len()).collect();
         fn root(groups: &mut [usize], mut at: usize) -> usize {

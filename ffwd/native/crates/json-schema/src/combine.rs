@@ -48,7 +48,7 @@ impl Expander {
         Ok(union)
     }
 
-    /// What `left` allows and `right` does not.
+    /// Returns the values that `left` allows and `right` does not.
     pub(super) fn without(
         &mut self,
         program: &Program,
@@ -177,8 +177,8 @@ impl Expander {
         if let Some(maximum) = spec.max_items {
             others.push(ArraySpec { min_items: maximum.saturating_add(1), ..any.clone() });
         }
-        // Of single values the first item that differs tells the cases apart, so that excluding one
-        // after the other leaves few of them.
+        // For single values the first item that differs distinguishes the cases, so successive
+        // exclusions leave few of them.
         let is_single = spec.is_plain()
             && spec.items.is_none()
             && spec.prefix.iter().all(|&item| self.single_value(item).is_some());
@@ -228,7 +228,7 @@ impl Expander {
         Ok(others)
     }
 
-    /// What each of the properties needs that are given with names.
+    /// Returns the needs of each property that names imply.
     pub(super) fn names_needed(
         &mut self,
         program: &Program,
@@ -294,8 +294,8 @@ fn dependent_names(program: &Program, name: &str, names: &[NodeId]) -> Alternati
     }
 }
 
-/// The same for so many properties that alternatives would multiply: the objects that lack
-/// a name are excluded, all in one specification.
+/// The same for many properties, whose alternatives would multiply: the objects that lack a name
+/// are excluded, all in one specification.
 fn many_dependent_names(program: &Program, dependencies: &[(&str, &[NodeId])]) -> Alternatives {
     let mut seen: FxHashSet<(&str, &str)> = FxHashSet::default();
     let mut excluded = Vec::new();

@@ -37,7 +37,7 @@ impl Count {
         Self::Few(Arc::from([]))
     }
 
-    /// At least so many.
+    /// Returns a lower bound of the count.
     pub fn least(&self) -> u64 {
         match self {
             Self::Few(values) => values.len() as u64,
@@ -46,7 +46,7 @@ impl Count {
     }
 }
 
-/// What is known about the values of schemas.
+/// The known counts of the values of schemas.
 #[derive(Debug, Default)]
 pub struct Counts {
     known: FxHashMap<SchemaId, Count>,
@@ -84,7 +84,7 @@ impl Counts {
 #[derive(Debug)]
 pub struct Collected {
     values: FxHashSet<ValueId>,
-    /// There are at least so many, of which not all are in `values`.
+    /// There are at least this many, some of them outside `values`.
     least: u64,
     cap: u64,
 }
@@ -98,7 +98,7 @@ impl Collected {
         self.least.max(self.values.len() as u64) >= self.cap
     }
 
-    /// Whether so many would be enough.
+    /// Returns whether this many would be enough.
     pub fn would_fill(&self, count: u64) -> bool {
         count >= self.cap
     }
@@ -134,11 +134,10 @@ impl Collected {
 struct Node {
     found: Count,
     scalars: Count,
-    /// Whose values are built of this one's.
+    /// The schemas whose values contain this one's.
     dependents: Vec<SchemaId>,
     queued: bool,
-    /// For each kind of object with exclusions the ways to meet none of these, once they are asked
-    /// for.
+    /// For each kind of object with exclusions, the ways to violate all of them, once computed.
     ways: FxHashMap<usize, Arc<[ObjectWay]>>,
 }
 
@@ -150,11 +149,11 @@ pub struct Run {
     pending: Vec<SchemaId>,
     /// The schema that is being looked at.
     current: SchemaId,
-    /// So many values of some schema would have been needed, and fewer were known of more.
+    /// The missing count: this many values of some schema were needed, and fewer were known.
     short: u64,
 }
 
-/// Where to look for the values of a schema.
+/// The source of a schema's values.
 pub enum Source<'r> {
     Known,
     Run(&'r mut Run),
@@ -173,7 +172,7 @@ impl Run {
 }
 
 impl Source<'_> {
-    /// Notes that so many values would be needed.
+    /// Records that this many values would be needed.
     pub fn is_short(&mut self, needed: u64) {
         if let Self::Run(run) = self {
             run.short = run.short.max(needed);
@@ -182,8 +181,8 @@ impl Source<'_> {
 }
 
 impl Solver {
-    /// The values of a schema if they are fewer than `enough`. Otherwise at least so many are
-    /// counted.
+    /// Returns the values of a schema if they are fewer than `enough`. Otherwise counts at least
+    /// this many.
     pub(super) fn count(
         &mut self,
         context: Context<'_>,
@@ -456,7 +455,7 @@ impl Solver {
         if spec.excluded.is_empty() {
             return self.members(context, run, spec, found);
         }
-        // Where those that meet an exclusion are few too, they are taken out one by one.
+        // If few values satisfy an exclusion, they are removed one by one.
         let mut all = Collected::new(run.cap);
         let without = ObjectSpec { excluded: Vec::new(), ..ObjectSpec::clone(spec) };
         self.members(context, run, &without, &mut all)?;
@@ -471,7 +470,7 @@ impl Solver {
             }
             return Ok(());
         }
-        // What shows that there is a value may show enough of them.
+        // The evidence of a value may show enough of them.
         let whole = ObjectWay::new(spec.clone());
         let (at_once, _) = self
             .expander
@@ -547,7 +546,7 @@ impl Solver {
                     continue;
                 }
                 Way::Needs(needs) => needs,
-                // Exclusions are gone by now, and so is what they split into.
+                // Exclusions are resolved here, and so are their cases.
                 Way::Array(_) | Way::Cases(_) => continue,
             };
             let mut possible = true;

@@ -51,8 +51,8 @@ pub(super) struct Node {
 /// Objects with more members than this are searched by bisection.
 pub(super) const SMALL_OBJECT: usize = 12;
 
-/// Where one of the documents begins, and how it is called.
-#[derive(Clone, Debug)]
+/// The start of one of the documents, and its name.
+#[derive(Debug)]
 struct Root {
     node: NodeId,
     uri: Box<str>,
@@ -63,7 +63,7 @@ pub struct Document {
     source: String,
     /// In the order in which they were read.
     roots: Vec<Root>,
-    /// What the last nodes are further names of.
+    /// The originals of the last nodes, which are aliases.
     aliases: Vec<NodeId>,
     pub(super) decoded: String,
     pub(super) nodes: Vec<Node>,

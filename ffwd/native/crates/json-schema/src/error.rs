@@ -1,4 +1,4 @@
-//! What is wrong with a schema, and where.
+//! Errors of a schema, with their positions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,14 +14,14 @@ pub struct SchemaError {
     pub kind: SchemaErrorKind,
     /// JSON pointer into the schema document (`~0` and `~1` escapes); empty for the root.
     pub pointer: String,
-    /// What is wrong, and what would work.
+    /// The error, and what would work.
     pub message: String,
 }
 
-/// What kind of fault a schema has.
+/// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaErrorKind {
-    /// The text is not JSON (no keyword), or a keyword's value is not what the standard asks for.
+    /// The text is not JSON (no keyword), or the standard forbids a keyword's value.
     Invalid { keyword: Option<String> },
     /// A keyword of the standard, used in a way that is not supported.
     Unsupported { keyword: String },

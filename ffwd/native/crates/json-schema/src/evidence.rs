@@ -1,4 +1,4 @@
-//! What would show that an alternative has a value: which schemas must have one.
+//! Evidence that an alternative has a value: the schemas that must have one.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::program::Program;
 use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId};
 use ffwd_regular::regex::Ast;
 
-/// What one way to build a value cannot do without.
+/// The needs of one way to build a value.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// Each of these has a value.
     pub all: SmallVec<[SchemaId; 8]>,
-    /// So many of these have one.
+    /// At least this many of these have one.
     pub at_least: Option<(u64, Vec<SchemaId>)>,
     /// An array whose items depend on each other can be filled.
     pub array: Option<Arc<ArraySpec>>,
 }
 
-/// A way to build a value, as far as it has been looked into.
+/// A way to build a value, as far as it is resolved.
 #[derive(Clone, Debug)]
 pub enum Way {
     Needs(Needs),

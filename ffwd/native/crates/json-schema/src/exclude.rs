@@ -12,10 +12,10 @@ use super::expand::Expander;
 use super::program::Program;
 use super::{KeyClass, ObjectSpec, Property, SchemaId};
 
-/// How many others one object may have to differ from.
+/// The most exclusions of one object.
 const MAX_EXCLUSIONS: usize = 4096;
 
-/// What an exclusion comes to beside the rest of an object.
+/// The result of an exclusion beside the rest of an object.
 enum Exclusion {
     /// No such object is meant by it.
     Vacuous,
@@ -25,7 +25,7 @@ enum Exclusion {
     Spec(ObjectSpec),
 }
 
-/// Where each property of an object stands.
+/// Returns the position of each property of an object.
 fn places_of(spec: &ObjectSpec) -> FxHashMap<Arc<str>, usize> {
     let properties = spec.properties.iter().enumerate();
     properties.map(|(place, property)| (property.name.clone(), place)).collect()
@@ -51,7 +51,7 @@ impl Expander {
         Ok(left)
     }
 
-    /// What is left of objects without any of some others.
+    /// Returns the objects without any of some others.
     pub(super) fn objects_without_all(
         &mut self,
         program: &Program,
@@ -99,7 +99,7 @@ impl Expander {
         right: &Arc<ObjectSpec>,
     ) -> Result<Vec<Arc<ObjectSpec>>, LimitExceeded> {
         let mut rest = Vec::new();
-        // What `right` excludes itself is no part of it.
+        // The exclusions of `right` are no part of it.
         for excluded in &right.excluded {
             rest.extend(self.conjoin_objects(program, &[left, excluded])?.map(Arc::new));
         }
@@ -166,9 +166,9 @@ impl Expander {
         self.conjoin_objects(program, &parts)
     }
 
-    /// As conjoining what must hold besides, and settling the exclusions again: all of it is about
-    /// single names, so only those exclusions are seen again that have a name of which more is
-    /// known. Where each name implies the next that is one pass rather than one for each name.
+    /// Conjoins further constraints and resolves the exclusions again: all constraints concern
+    /// single names, so only exclusions with an affected name are revisited. A chain in which each
+    /// name implies the next takes one pass instead of one for each name.
     fn settle_names(
         &mut self,
         program: &Program,
@@ -243,8 +243,8 @@ impl Expander {
         self.settle_members(spec)
     }
 
-    /// What of an exclusion the rest of the object does not settle; `mine` are the places of its
-    /// properties.
+    /// Returns the part of an exclusion that the rest of the object does not decide; `mine` are the
+    /// positions of its properties.
     fn exclusion_beside(
         &mut self,
         program: &Program,
@@ -339,7 +339,7 @@ impl Expander {
         Ok((both, both == schema))
     }
 
-    /// What holds if and only if `spec` does not, where that is one specification.
+    /// Returns the exact opposite of `spec`, if it is one specification.
     fn opposite(&mut self, spec: &ObjectSpec) -> Result<Option<ObjectSpec>, LimitExceeded> {
         let any = ObjectSpec::any();
         let same = |spec: &ObjectSpec, other: ObjectSpec| *spec == other;

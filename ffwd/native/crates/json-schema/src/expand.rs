@@ -119,7 +119,7 @@ impl Expander {
         }
     }
 
-    /// Where an id comes from, for messages.
+    /// Returns the source of an id, for messages.
     pub fn place(&self, program: &Program, id: SchemaId) -> String {
         let mut id = id;
         loop {
@@ -137,7 +137,7 @@ impl Expander {
         }
     }
 
-    /// Where the parts of a schema come from that must hold together, for people.
+    /// Returns the sources of a schema's conjuncts, for people.
     pub fn places(&self, program: &Program, id: SchemaId) -> Vec<String> {
         let mut places = Vec::new();
         for atom in self.interner.atoms(id) {
@@ -169,7 +169,7 @@ impl Expander {
         if let Some(known) = self.known(root) {
             return Ok(known.clone());
         }
-        // What applies in place is expanded first.
+        // In-place subschemas are expanded first.
         let mut path = vec![(root, false)];
         let mut open: FxHashSet<SchemaId> = FxHashSet::default();
         while let Some((id, entered)) = path.last_mut() {
@@ -292,7 +292,8 @@ impl Expander {
         }
     }
 
-    /// The conjunction of a schema's keywords. What applies in place has been expanded before.
+    /// Returns the conjunction of a schema's keywords. Its in-place subschemas are already
+    /// expanded.
     fn expand_schema(
         &mut self,
         program: &Program,

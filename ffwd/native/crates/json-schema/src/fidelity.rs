@@ -11,10 +11,10 @@ use super::resources::{WITH_SCHEMA, WITH_SCHEMA_MAP};
 use super::rules::Rules;
 use ffwd_regular::regex::formats;
 
-/// Of all pointers of a report together.
+/// The most characters of all pointers of a report together.
 const MAX_CHARACTERS: usize = 64 << 20;
 
-/// What becomes of a keyword.
+/// The support of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fidelity {
     /// It holds, exactly.
@@ -38,7 +38,7 @@ impl Fidelity {
     }
 }
 
-/// What becomes of one keyword at one place.
+/// The support of one keyword at one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeywordFidelity {
     /// JSON pointer of the keyword's value.
@@ -49,10 +49,11 @@ pub struct KeywordFidelity {
     pub reason: String,
 }
 
-/// What becomes of each keyword of a schema, and of the schemas in other documents that it reaches.
+/// Returns the support of each keyword of a schema, and of the schemas in other documents that it
+/// reaches.
 ///
 /// # Errors
-/// The text is not a schema, or passes a limit. What is not supported is no error.
+/// The text is not a schema, or exceeds a limit. Unsupported keywords are no error.
 pub fn fidelity_report(
     text: &str,
     options: &SchemaOptions,
@@ -74,7 +75,7 @@ pub fn fidelity_report(
         seen: vec![false; program.document.len()],
     };
     reporter.walk()?;
-    // What only references lead to: schemas under unknown keywords, and in other documents.
+    // Schemas that only references reach: under unknown keywords, and in other documents.
     for node in (0..program.document.len() as u32).map(NodeId) {
         if reporter.reached[node.index()] && !reporter.seen[node.index()] {
             let pointer = program.document.pointer(node);

@@ -91,7 +91,7 @@ struct Tail<'a> {
 }
 
 impl Filling {
-    /// Of an array beside which so many values came already that it must not have.
+    /// Makes the filling of an array beside earlier values that it must not contain.
     pub fn new(
         solver: &mut Solver,
         context: Context<'_>,
@@ -659,8 +659,8 @@ impl Filling {
 }
 
 impl Tail<'_> {
-    /// Whether so many items of the labels from `at` on can be found that no `contains` misses any,
-    /// none has too many, and so many come in all.
+    /// Returns whether items of the labels from `at` on exist so that every `contains` has neither
+    /// too few nor too many, in the required total number.
     fn choose(
         &mut self,
         expander: &mut Expander,

@@ -7,7 +7,7 @@ use super::satisfy::{Context, Solver};
 use super::values::{Constant, ValueId};
 use super::{ArraySpec, ObjectSpec, SchemaId};
 
-/// How deep values are looked into.
+/// The depth to which values are examined.
 const MAX_NESTING: u64 = 256;
 
 impl Solver {

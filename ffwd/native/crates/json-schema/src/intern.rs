@@ -13,7 +13,7 @@ use ffwd_bounds::meter;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom(u32);
 
-/// What an [`Atom`] stands for.
+/// The meaning of an [`Atom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// The value satisfies the subschema at the node.
@@ -110,7 +110,7 @@ impl Interner {
         self.intern(AtomSet::from_slice(&[atom]))
     }
 
-    /// What satisfies all of `ids`.
+    /// Returns the schema of values that satisfy all of `ids`.
     pub fn conjunction(&mut self, ids: &[SchemaId]) -> Result<SchemaId, LimitExceeded> {
         let mut distinct: SmallVec<[SchemaId; 4]> = SmallVec::new();
         for &id in ids {
@@ -135,7 +135,7 @@ impl Interner {
         set.sort_unstable();
         set.dedup();
         meter::charge(1 + set.len() / 2)?;
-        // What must hold and must not.
+        // A required and a forbidden schema.
         let contradicts = |atom: &Atom| match atom.demand() {
             Demand::Not(inner) => {
                 self.atoms(inner).iter().all(|part| set.binary_search(part).is_ok())
@@ -148,7 +148,7 @@ impl Interner {
         self.intern(set)
     }
 
-    /// What does not satisfy `id`.
+    /// Returns the schema of values that do not satisfy `id`.
     pub fn negation(&mut self, id: SchemaId) -> Result<SchemaId, LimitExceeded> {
         match id {
             SchemaId::ANY => Ok(SchemaId::NEVER),

@@ -79,7 +79,7 @@ impl Expander {
                 None => merged.push(KeyClass { keys: Some(keys), schema }),
             }
         }
-        // All keys, however they are spelled out.
+        // All keys, in any notation.
         if let ([class], true) = (&mut merged[..], additional != SchemaId::NEVER) {
             if let Some(keys) = &class.keys {
                 if self.languages.is_empty(&Ast::complement(keys.clone()))? {
@@ -90,7 +90,7 @@ impl Expander {
         Ok(merged)
     }
 
-    /// What a key that is not declared must satisfy; [`SchemaId::NEVER`] if it is in no class.
+    /// Returns the schema of an undeclared key; [`SchemaId::NEVER`] if it is in no class.
     pub(super) fn class_schema(
         &mut self,
         classes: &[KeyClass],

@@ -13,7 +13,7 @@ pub(super) const MAX_KEYS: usize = 64;
 /// How many texts a language may have to be listed as values.
 pub(super) const MAX_TEXTS: usize = 4096;
 
-/// A text that hardly any pattern is about.
+/// A text that hardly any pattern concerns.
 const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
 
 /// Remembers what was asked.
@@ -103,8 +103,8 @@ fn is_member(language: &Ast, text: &str) -> Result<bool, LimitExceeded> {
     language.matches(text)
 }
 
-/// [`words`], and what each of them must also belong to: of an intersection all the operands but
-/// the one that they come from.
+/// Returns [`words`], and the languages that must also contain them: for an intersection all
+/// operands but their own.
 fn words_and_checks(language: &Ast, most: usize) -> Option<(Vec<String>, Vec<&Ast>)> {
     let Ast::Intersection(parts) = language else {
         let checks = if needs_check(language) { vec![language] } else { Vec::new() };

@@ -61,11 +61,11 @@ impl Lattice {
         u64::try_from(size).ok()
     }
 
-    /// The values in order, `None` if they are more than `most`.
+    /// Returns the values in order, `None` if they are more than `most`.
     ///
-    /// Of `2^n` multiples in a row at least one is no multiple of any of `n` other steps, unless
-    /// all are multiples of one of these: a system of `n` classes that covers so many integers in
-    /// a row covers them all, and it does not cover the successors of the multiples of all.
+    /// Of `2^n` successive multiples at least one is no multiple of any of `n` other steps, unless
+    /// all are multiples of one of these. A system of `n` classes that covers that many successive
+    /// integers covers them all, and it does not cover the successors of the multiples of all.
     pub fn list(
         &self,
         range: &NumberRange,

@@ -1,24 +1,22 @@
 //! JSON Schema: a document is parsed, its references are resolved, and each subschema is brought,
-//! lazily, to a normal form per JSON type. Nothing here knows automata or tokens.
+//! lazily, to a normal form per JSON type. This module is independent of automata and tokens.
 //!
-//! The way from text to normal form, a module a step:
+//! The steps from text to normal form:
 //!
-//! 1. `parser`: JSON text to an arena of nodes (`document`);
-//! 2. `reader` (and the `read_` modules): the subschemas that the root reaches are read and
-//!    checked, keyword by keyword (`dialect`, `rules`), to records of constraints (`schema`), with
-//!    references (`reference`, `resources`, `scopes`, `uri`) resolved to nodes, also those into other
-//!    documents (`registry`, `search`); `program` holds them, and
-//!    `fidelity` tells what became of each keyword;
-//! 3. `intern`: a [`SchemaId`] is a set of demands that must all hold: subschemas, `values` to be
-//!    equalled, and negations of schemas; `plain` and `shape` settle at once what is plain;
-//! 4. `expand`, `own`, `keys` and `merge`: what applies to the same value becomes alternatives per
-//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`); `combine` and `exclude` join
-//!    them by logic, `unevaluated` with what they have evaluated;
-//! 5. `satisfy`, `evidence` and `emptiness`: whether a value has them, and where items depend on each
-//!    other how many values (`counting`, `holds`, `filling`, `matching`, `distinct`); `normalise`: those
-//!    that some value has are the [`Normal`] form;
-//! 6. `conflict` and `conflict_words`: which keywords are the reason, where no value satisfies the
-//!    schema.
+//! 1. `parser`: JSON text to an arena of nodes (`document`).
+//! 2. `reader` (and the `read_` modules): the reachable subschemas are checked, keyword by keyword
+//! (`dialect`, `rules`), and become records of constraints (`schema`). References (`reference`,
+//! `resources`, `scopes`, `uri`) are resolved to nodes, also those into other documents
+//! (`registry`, `search`). `program` holds them, and `fidelity` reports the support of each
+//! keyword.
+//! 3. `intern`: a [`SchemaId`] is a set of demands that must all hold: subschemas, equal `values`,
+//! and negations of schemas. `plain` and `shape` resolve the obvious cases at once.
+//! 4. `expand`, `own`, `keys` and `merge`: the constraints on one value become alternatives per
+//! JSON type (`alternatives`, `number_range`, `lattice`, `languages`). `combine` and `exclude` join
+//! them by logic, `unevaluated` with the members that they have evaluated.
+//! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value, and for items that
+//! depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
+//! `normalise`: the alternatives with a value are the [`Normal`] form.
 
 mod alternatives;
 mod circles;

@@ -83,13 +83,13 @@ impl Constant {
     }
 }
 
-/// What a value takes, in the list and in the map of values.
+/// Returns the memory of a value in the list and in the map of values.
 pub(super) fn value(constant: &Constant) -> usize {
     3 * size_of::<Constant>() + 64 + constant.memory_bytes()
 }
 
 impl Interner {
-    /// Of sets and their map; few sets are larger than they are stored in place.
+    /// Returns the memory of sets and their map; few sets exceed their inline capacity.
     pub(super) fn memory_bytes(&self) -> usize {
         self.len() * 5 * size_of::<usize>() * 3
     }

@@ -13,15 +13,15 @@ use super::number_range::NumberRange;
 use super::program::Program;
 use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
 
-/// Implications are alternatives up to so many of them, which are read side by side; where they
-/// would multiply to more, they are exclusions of one specification.
+/// The most alternatives that implications become; if they would multiply to more, they become
+/// exclusions of one specification.
 const MAX_MULTIPLIED: usize = 64;
 
 /// Alternatives of objects, and the one specification that says the same, if it can be said.
 type Objects = (Vec<Arc<ObjectSpec>>, Option<Arc<ObjectSpec>>);
 
 impl Expander {
-    /// What all parts allow. Properties are declared in the order of the parts.
+    /// Returns the values that all parts allow. Properties are declared in the order of the parts.
     pub fn conjunction(
         &mut self,
         program: &Program,

@@ -8,8 +8,8 @@ use ffwd_regular::regex::Ast;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SchemaId(pub u32);
 
-/// What a schema allows, per JSON type. A value is valid if and only if one alternative of its
-/// type accepts it; a type without alternatives is not allowed.
+/// The values that a schema allows, per JSON type. A value is valid if and only if one alternative
+/// of its type accepts it; a type without alternatives is not allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Normal {
     pub null: bool,
@@ -62,10 +62,10 @@ pub struct ObjectSpec {
     /// common, and each has infinitely many keys beside those in `properties`; a further key that
     /// is in none of them is forbidden.
     pub others: Vec<KeyClass>,
-    /// Of all members together.
+    /// The least number of all members together.
     pub min_properties: u64,
     pub max_properties: Option<u64>,
-    /// What the object must not be. None of these excludes anything itself.
+    /// The objects that it must not equal. None of these has exclusions itself.
     pub excluded: Vec<Arc<ObjectSpec>>,
 }
 
@@ -91,7 +91,7 @@ pub struct Property {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArraySpec {
     pub prefix: Vec<SchemaId>,
-    /// What items past the prefix must satisfy; `None` forbids them.
+    /// The schema of items past the prefix; `None` forbids them.
     pub items: Option<SchemaId>,
     pub min_items: u64,
     pub max_items: Option<u64>,

@@ -94,7 +94,7 @@ impl NumberRange {
         above && below && self.kinds.contains(value)
     }
 
-    /// What satisfies both; `None` if that is plainly nothing. Values between two bounds are not
+    /// Returns the intersection; `None` if it is clearly empty. Values between two bounds are not
     /// counted: see [`Self::is_empty`].
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         let mut both = self.clone();
@@ -190,7 +190,7 @@ impl NumberRange {
         let only_fractions = self.kinds == NumberKinds::FRACTIONS;
         let mut excluded: Vec<Decimal> = Vec::new();
         for step in std::mem::take(&mut self.not_multiple_of) {
-            // What is no multiple of 2 is none of 4.
+            // A number that is no multiple of 2 is no multiple of 4.
             let implied = excluded.iter().any(|known| step.is_multiple_of(known))
                 || (only_fractions && step.is_integer());
             if !implied {
@@ -205,7 +205,7 @@ impl NumberRange {
         (!self.not_multiple_of.iter().any(every)).then_some(())
     }
 
-    /// What is not in the range, as alternatives that may overlap.
+    /// Returns the complement, as alternatives that may overlap.
     pub fn negate(&self) -> Vec<Self> {
         let mut parts = Vec::new();
         if self.kinds != NumberKinds::ALL {
@@ -247,7 +247,7 @@ impl NumberRange {
         Ok(self.list_values(0)?.is_some())
     }
 
-    /// So many values are in the range at least, as far as that is plain without listing them.
+    /// Returns a lower bound of the number of values, without listing them.
     ///
     /// # Errors
     /// The steps have too large a common multiple.

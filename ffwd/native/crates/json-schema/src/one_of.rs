@@ -18,7 +18,7 @@ use super::{ObjectSpec, Property, StringSpec};
 use ffwd_regular::regex::{Decimal, NumberKinds};
 
 impl Expander {
-    /// What exactly one of the branches allows.
+    /// Returns the values that exactly one of the branches allows.
     pub(super) fn exactly_one(
         &mut self,
         program: &Program,
@@ -37,7 +37,7 @@ impl Expander {
         let mut strings: Vec<usize> = places(branches, |branch| !branch.strings.is_empty());
         let arrays: Vec<usize> = places(branches, |branch| !branch.arrays.is_empty());
         let objects: Vec<usize> = places(branches, |branch| !branch.objects.is_empty());
-        // Lists of values are told apart value by value, and not branch by branch.
+        // Lists of values are distinguished value by value, and not branch by branch.
         if let Some(lists) = listed(branches, |branch| &branch.strings, string_list) {
             union.strings = match self.listed_once(&lists)? {
                 once if once.is_empty() => Vec::new(),
@@ -105,8 +105,8 @@ impl Expander {
         Ok(union)
     }
 
-    /// Where all objects of all branches have a required property with a constant that tells them
-    /// apart: the constants of each branch, sorted.
+    /// Returns the sorted constants of each branch, if all objects of all branches have a required
+    /// property whose constant distinguishes them.
     fn tags(&self, branches: &[Arc<Alternatives>]) -> Option<Vec<Vec<ValueId>>> {
         let constant =
             |property: &Property| self.single_value(property.schema).filter(|_| property.required);

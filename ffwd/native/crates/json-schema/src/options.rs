@@ -1,4 +1,4 @@
-//! What a caller chooses when a schema is read.
+//! The options of reading a schema.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use ffwd_regular::regex::Ast;
 /// schema's lock is held, so it must not use the schema.
 pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
 
-/// All strings of a language if they are at most so many. Called as [`LanguageIsEmpty`] is.
+/// Lists a language's strings, up to a number of them. The signature follows [`LanguageIsEmpty`].
 pub type ListLanguage =
     dyn Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync;
 
@@ -31,13 +31,8 @@ impl Oracle {
         Self { is_empty: self.is_empty.clone(), list: self.list.clone(), spent: Arc::default() }
     }
 
-    /// How much work the current call has spent.
-    pub(super) fn spent(&self) -> u64 {
-        self.spent.load(Ordering::Relaxed)
-    }
-
-    /// All strings of a language if they are at most so many. A language of which that cannot be
-    /// found out is taken to have more.
+    /// Returns all strings of a language, up to a number of them. An undecided language counts as
+    /// larger.
     pub(super) fn list(
         &self,
         language: &Ast,
@@ -68,7 +63,7 @@ pub struct SchemaOptions {
     pub limits: Limits,
     pub policy: Policy,
     pub numbers: Numbers,
-    /// What references may lead to.
+    /// The documents of references.
     pub registry: Arc<Registry>,
     /// Only asked about languages whose emptiness is not plain from their syntax.
     pub languages: Oracle,
@@ -108,7 +103,7 @@ impl fmt::Debug for SchemaOptions {
     }
 }
 
-/// What happens to a keyword that cannot be enforced.
+/// The treatment of a keyword that cannot be enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// The schema is refused.

@@ -1,4 +1,4 @@
-//! What the keywords for single types allow, and what listed values are.
+//! The constraints of keywords for single types, and of listed values.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, Strin
 use ffwd_regular::regex::{Ast, NumberKinds};
 
 impl Expander {
-    /// What `type` and the keywords for single types allow.
+    /// Returns the values that `type` and the keywords for single types allow.
     pub(super) fn own(
         &mut self,
         program: &Program,
@@ -206,7 +206,7 @@ impl Expander {
         }))
     }
 
-    /// What equals one of the values at the nodes.
+    /// Returns the values that equal one of those at the nodes.
     pub(super) fn any_of_values(
         &mut self,
         program: &Program,
@@ -240,7 +240,7 @@ impl Expander {
         Ok(alternatives)
     }
 
-    /// What equals one of some values.
+    /// Returns the values that equal one of some values.
     pub(super) fn equal_to_any(
         &mut self,
         values: &[ValueId],
@@ -264,7 +264,7 @@ impl Expander {
         Ok(alternatives)
     }
 
-    /// What equals a value.
+    /// Returns the values that equal a value.
     pub(super) fn equal_to(&mut self, value: ValueId) -> Result<Alternatives, LimitExceeded> {
         let mut alternatives = Alternatives::default();
         match self.values.get(value).clone() {

@@ -9,14 +9,14 @@ use ffwd_bounds::meter;
 struct Open {
     node: NodeId,
     is_object: bool,
-    /// Where its children begin in the stack of children.
+    /// The start of its children in the stack of children.
     children: usize,
 }
 
 /// Reads a text as the next document.
 pub struct Parser<'t> {
     text: &'t str,
-    /// Where the text begins in the source of all documents.
+    /// The start of the text in the source of all documents.
     before: usize,
     place: usize,
     root: NodeId,

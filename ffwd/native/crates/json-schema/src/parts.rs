@@ -37,7 +37,7 @@ impl Parts {
 }
 
 impl Expander {
-    /// What equals one of some values.
+    /// Returns the schema of values that equal one of some values.
     pub(super) fn one_of_values(
         &mut self,
         mut values: Vec<ValueId>,

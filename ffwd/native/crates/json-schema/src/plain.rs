@@ -1,6 +1,6 @@
-//! What is plain about conjunctions of schemas from types and listed values alone, without looking
-//! into other schemas. Most `oneOf` and `if` are about a property that tells the cases apart by a
-//! constant; seeing that here keeps their alternatives few.
+//! Obvious properties of conjunctions, from types and listed values alone, without other schemas.
+//! Most `oneOf` and `if` concern a property whose constant distinguishes the cases; resolving that
+//! here keeps their alternatives few.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 64;
 
 type ValueList = SmallVec<[ValueId; 2]>;
 
-/// What has been found out about conjunctions.
+/// The known results for conjunctions.
 #[derive(Debug, Default)]
 pub struct PlainMemo {
     settled: FxHashMap<SchemaId, SchemaId>,
@@ -27,7 +27,7 @@ pub struct PlainMemo {
     listed: FxHashMap<NodeId, Option<ValueList>>,
 }
 
-/// What is plain about an atom and a value.
+/// The obvious relation of an atom and a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plain {
     Holds,
@@ -36,8 +36,8 @@ enum Plain {
 }
 
 impl Expander {
-    /// What satisfies all of `ids`: [`SchemaId::NEVER`] if that is plainly nothing, and the value
-    /// alone if only one is left.
+    /// Returns the conjunction of all `ids`: [`SchemaId::NEVER`] if it is clearly empty, and the
+    /// value alone if only one is left.
     pub fn both(&mut self, program: &Program, ids: &[SchemaId]) -> Result<SchemaId, LimitExceeded> {
         if let [left, right] = ids {
             if let (Some(left), Some(right)) = (self.single_value(*left), self.single_value(*right))
@@ -76,7 +76,7 @@ impl Expander {
         }
     }
 
-    /// What satisfies one of two schemas.
+    /// Returns the union of two schemas.
     pub(super) fn either(
         &mut self,
         program: &Program,

@@ -27,7 +27,7 @@ pub struct Program {
     scopes: Option<Scopes>,
     circle_parts: CircleParts,
     resources: Option<Resources>,
-    /// What is not supported and was left out, where the policy allows that.
+    /// The unsupported keywords that were ignored, if the policy allows that.
     pub left_out: Vec<SchemaError>,
 }
 
@@ -50,18 +50,18 @@ impl Found {
 }
 
 impl Program {
-    /// What a subschema comes down to; never `Same`.
+    /// Returns the meaning of a subschema; never `Same`.
     pub fn meaning(&self, node: NodeId) -> Meaning {
         self.meanings[node.index()]
     }
 
-    /// Where a subschema or a value stands, as a JSON pointer.
+    /// Returns the JSON pointer of a subschema or a value.
     pub fn pointer(&self, node: NodeId) -> String {
         self.document.pointer(node)
     }
 
-    /// What a subschema, the node below a schema's keyword or behind its reference, is known by: the
-    /// same subschema may mean different things on different ways.
+    /// Returns the identity of a subschema, the node below a schema's keyword or behind its
+    /// reference: on different paths one subschema may have different meanings.
     pub fn child(&self, of: &Schema, node: NodeId) -> NodeId {
         let Some(scopes) = &self.scopes else { return node };
         let of = self.circle_parts.get(&of.node).unwrap_or(&of.node);

@@ -38,7 +38,7 @@ impl Reader<'_> {
                 if evaluated_elsewhere && !self.is_any(node) {
                     keywords.unevaluated = Some(node);
                 } else {
-                    // What nothing here has evaluated are the items past the prefix.
+                    // The unevaluated items here are those past the prefix.
                     keywords.items = Some(node);
                 }
             }

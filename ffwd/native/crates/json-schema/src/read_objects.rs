@@ -50,7 +50,7 @@ impl<'d> Reader<'d> {
                 if evaluated_elsewhere && !self.is_any(node) {
                     keywords.unevaluated = Some(node);
                 } else {
-                    // What nothing here has evaluated is what is additional.
+                    // The unevaluated members here are the additional ones.
                     keywords.additional = Some(node);
                 }
             }

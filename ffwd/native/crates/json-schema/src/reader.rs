@@ -50,7 +50,7 @@ impl Found {
     }
 }
 
-/// What a document has anywhere, which decides how it must be read.
+/// The features that a document uses anywhere, which determine how it must be read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Features {
     /// Schemas that may be read by other rules than the root.
@@ -89,11 +89,11 @@ pub struct Reader<'d> {
     pub scopes: Option<Scopes>,
     /// The schema that is being read, by the node that it is known by.
     current: NodeId,
-    /// A document that a reference leads to and that has not been looked for.
+    /// A document of a reference whose search is pending.
     pub missing: Option<String>,
-    /// Whether documents that are missing have been looked for.
+    /// Whether the search for missing documents is done.
     searched: bool,
-    /// What is not supported and was left out.
+    /// The unsupported keywords that were ignored.
     pub left_out: Vec<SchemaError>,
     exceeded: Option<LimitExceeded>,
     /// Patterns (by text, `false`) and formats (by name, `true`) that were read before.
@@ -244,7 +244,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// What a subschema of the schema that is being read is known by.
+    /// Returns the identity of a subschema of the current schema.
     fn enter(&mut self, node: NodeId) -> Result<NodeId, LimitExceeded> {
         let Some(scopes) = &mut self.scopes else { return Ok(node) };
         let resources =
@@ -253,12 +253,12 @@ impl<'d> Reader<'d> {
         scopes.enter(Some(self.current), node, resource, resources.dynamic_anchors(resource))
     }
 
-    /// What a dynamic anchor stands for where the schema that is being read is reached.
+    /// Returns the target of a dynamic anchor on the path to the current schema.
     pub(super) fn bound(&self, name: &str) -> Option<NodeId> {
         self.scopes.as_ref()?.bound(self.current, name)
     }
 
-    /// Notes that a reference leads to a document that is not there.
+    /// Records a reference to a missing document.
     pub(super) fn miss(
         &mut self,
         keyword: Keyword,

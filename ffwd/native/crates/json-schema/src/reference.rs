@@ -1,11 +1,11 @@
-//! Where a reference points: JSON pointers, anchors and the `$id`s of the documents.
+//! The targets of references: JSON pointers, anchors and the `$id`s of the documents.
 
 use super::document::{Document, NodeId, Value};
 use super::error::{shortened, SchemaError};
 use super::resources::Resources;
 use super::uri;
 
-/// What a reference points to.
+/// The target of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     pub node: NodeId,
@@ -18,7 +18,7 @@ pub struct Target {
 /// Why a reference has no target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unresolved {
-    /// The document of this absolute URI is not there.
+    /// The document of this absolute URI is missing.
     Missing(String),
     /// There is nothing, or no schema, at that place.
     Wrong(SchemaError),

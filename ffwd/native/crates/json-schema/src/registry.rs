@@ -12,7 +12,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Of documents with the URIs under which they can be retrieved.
+    /// Makes a registry of documents by their retrieval URIs.
     pub fn new(documents: impl IntoIterator<Item = (String, String)>) -> Self {
         let plain = |(uri, text): (String, String)| (split_fragment(&uri).0.to_owned(), text);
         Self { documents: documents.into_iter().map(plain).collect() }

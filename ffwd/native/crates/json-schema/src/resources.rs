@@ -23,7 +23,7 @@ pub struct Resources {
     anchors: FxHashMap<(NodeId, String), NodeId>,
     /// The dynamic ones among them by resource; `$recursiveAnchor` is the one without a name.
     dynamic_anchors: FxHashMap<NodeId, Vec<(String, NodeId)>>,
-    /// `$schema`s that ask for what nobody knows.
+    /// `$schema`s with an unknown required vocabulary.
     pub unknown_vocabularies: Vec<(NodeId, UnknownVocabulary)>,
 }
 

@@ -71,12 +71,12 @@ impl Vocabularies {
     }
 }
 
-/// A vocabulary that a metaschema requires and that nobody here knows.
+/// A vocabulary that a metaschema requires and that is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownVocabulary(pub String);
 
 impl Rules {
-    /// What holds where a schema does not say.
+    /// The rules of a schema without `$schema`.
     pub const ASSUMED: Self =
         Self { dialect: Dialect::Draft2020, named: false, vocabularies: Vocabularies::ALL };
 
@@ -85,7 +85,7 @@ impl Rules {
         Self { dialect, named: true, vocabularies: Vocabularies::ALL }
     }
 
-    /// What the `$schema` of the first document asks for; its URI if that is not known.
+    /// Returns the rules of the first document's `$schema`, or its unknown URI.
     pub fn of_root(document: &Document) -> Result<Self, String> {
         let named = document.members(NodeId::ROOT).get("$schema");
         let Some(Value::String(uri)) = named.map(|node| document.value(node)) else {
@@ -95,13 +95,13 @@ impl Rules {
             return Ok(Self::draft(dialect));
         }
         let uri = split_fragment(uri).0;
-        // What it requires and nobody knows is refused when the root is read.
+        // Unknown required vocabularies are refused when the root is read.
         let metaschema = document.root_of(uri).map(|node| Self::of_metaschema(document, node));
         metaschema.and_then(Result::ok).ok_or_else(|| uri.to_owned())
     }
 
-    /// What a metaschema, the value at a node, asks for: the draft that it is itself written in,
-    /// without the vocabularies that it leaves out.
+    /// Returns the rules of a metaschema, the value at a node: those of its own draft, without the
+    /// vocabularies that it omits.
     pub fn of_metaschema(
         document: &Document,
         metaschema: NodeId,

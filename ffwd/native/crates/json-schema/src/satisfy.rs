@@ -16,7 +16,7 @@ use super::expand::Expander;
 use super::program::Program;
 use super::{Normal, SchemaId};
 
-/// What is known about the schemas of a document.
+/// The known results for the schemas of a document.
 #[derive(Debug)]
 pub struct Solver {
     pub expander: Expander,
@@ -27,7 +27,7 @@ pub struct Solver {
     pub(super) held: usize,
 }
 
-/// What never changes while solving.
+/// The immutable context of a search.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub program: &'a Program,
@@ -40,7 +40,7 @@ enum Evidence {
     Depends(Vec<Way>),
 }
 
-/// What is asked: a schema, or ways to build a value of which one must work.
+/// A question: a schema, or ways to build a value of which one must work.
 #[derive(Clone)]
 enum Question {
     Schema(SchemaId),
@@ -48,7 +48,7 @@ enum Question {
 }
 
 struct Frame {
-    /// `None` where ways were asked about.
+    /// `None` for a question about ways.
     id: Option<SchemaId>,
     ways: Vec<Way>,
     current: Option<Needs>,
@@ -117,9 +117,9 @@ impl Solver {
     }
 
     fn answer(&mut self, context: Context<'_>, question: &Question) -> Result<bool, SchemaError> {
-        // Each round searches depth first and takes a schema that is on its own path as not shown
-        // yet. What a round shows holds. A round that shows nothing new has seen, for each way of
-        // each schema it visited, a need that is not shown: none of them can be.
+        // Each round searches depth first and treats a schema on its own path as not shown. The
+        // results of a round hold. A round without new results has found, for each way of each
+        // schema it visited, a need that is not shown: none of them can hold.
         loop {
             let mut visited = FxHashSet::default();
             let (shown, progress) = self.round(context, question, &mut visited)?;

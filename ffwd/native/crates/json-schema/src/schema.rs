@@ -133,7 +133,7 @@ impl ArrayKeywords {
 /// A subschema that says something.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// What it is known by.
+    /// Its identity.
     pub node: NodeId,
     pub dialect: Dialect,
     pub types: Types,
@@ -230,7 +230,7 @@ impl Schema {
     }
 }
 
-/// What a subschema comes down to.
+/// The meaning of a subschema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// No reference leads to the node.

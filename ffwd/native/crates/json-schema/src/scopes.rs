@@ -22,15 +22,15 @@ pub struct Scopes {
     entered: FxHashMap<(ScopeId, NodeId), ScopeId>,
     /// By the schema's own node or its alias.
     scope_of: FxHashMap<NodeId, ScopeId>,
-    /// What a schema is known by in a scope.
+    /// The identity of a schema in a scope.
     known: FxHashMap<(NodeId, ScopeId), NodeId>,
     /// Schemas that are known by their own node in some scope.
     own: FxHashSet<NodeId>,
-    /// The schemas that aliases stand for. The first alias has the number of nodes as its own.
+    /// The schemas of aliases. The first alias has the number of nodes as its own.
     aliases: Vec<NodeId>,
     num_nodes: usize,
     maximum: u64,
-    /// What the subschemas of a schema are known by, where that is an alias.
+    /// The identities of a schema's subschemas that are aliases.
     children: FxHashMap<(NodeId, NodeId), NodeId>,
 }
 
@@ -50,9 +50,8 @@ impl Scopes {
         }
     }
 
-    /// What `node` of a resource is known by when it is reached from `of`, a schema that was
-    /// itself reached before; from nowhere if there is no such. `anchors` are the dynamic ones of
-    /// the resource.
+    /// Returns the identity of `node` of a resource when it is reached from `of`, a schema that was
+    /// itself reached before, or from no schema. `anchors` are the dynamic ones of the resource.
     pub fn enter(
         &mut self,
         of: Option<NodeId>,
@@ -129,7 +128,7 @@ impl Scopes {
         Some(bindings[place].1)
     }
 
-    /// The node of the document that a schema is read from.
+    /// Returns the node of the document for a schema.
     pub fn source(&self, known: NodeId) -> NodeId {
         match known.index().checked_sub(self.num_nodes) {
             Some(place) => self.aliases[place],
@@ -137,7 +136,7 @@ impl Scopes {
         }
     }
 
-    /// What a subschema of a schema is known by.
+    /// Returns the identity of a subschema of a schema.
     pub fn child(&self, of: NodeId, node: NodeId) -> NodeId {
         self.children.get(&(of, node)).copied().unwrap_or(node)
     }

@@ -38,8 +38,8 @@ fn unsatisfiable(conflict: Option<Conflict>) -> SchemaError {
     SchemaError { kind: SchemaErrorKind::Unsatisfiable, pointer, message }
 }
 
-/// A schema document. Subschemas, and conjunctions of them, are brought to their normal form when
-/// they are first asked for. Can be shared between threads.
+/// A schema document. Subschemas, and conjunctions of them, are normalized on demand. Threads may
+/// share it.
 #[derive(Debug)]
 pub struct SchemaSet {
     program: Arc<Program>,
@@ -200,34 +200,25 @@ impl SchemaSet {
         self.begin().is_satisfiable(self.context(), id)
     }
 
-    /// Where the parts of a schema stand that must hold together, as JSON pointers.
+    /// Returns the JSON pointers of a schema's conjuncts.
     pub fn places(&self, id: SchemaId) -> Vec<String> {
         self.begin().expander.places(&self.program, id)
     }
 
-    /// The error of a limit that was met at one of some schemas.
-    pub fn exceeded_at(&self, ids: &[SchemaId], error: LimitExceeded) -> SchemaError {
-        let places = ids.iter().flat_map(|&id| self.places(id));
-        let place = places.into_iter().next().unwrap_or_default();
-        let within = place.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'));
-        let pointer = within.map_or(place.clone(), |(_, pointer)| pointer.to_owned());
-        SchemaError::limit(error, pointer)
-    }
-
-    /// What satisfies all of `ids`.
+    /// Returns the schema of values that satisfy all of `ids`.
     ///
     /// # Errors
-    /// A limit is passed.
+    /// A limit is exceeded.
     pub fn conjunction(&self, ids: &[SchemaId]) -> Result<SchemaId, SchemaError> {
         let mut solver = self.begin();
         let both = solver.expander.both(&self.program, ids);
         both.map_err(|e| self.exceeded(&solver, ids.first().copied(), e))
     }
 
-    /// What does not satisfy `id`.
+    /// Returns the schema of values that do not satisfy `id`.
     ///
     /// # Errors
-    /// A limit is passed.
+    /// A limit is exceeded.
     pub fn negation(&self, id: SchemaId) -> Result<SchemaId, SchemaError> {
         let mut solver = self.begin();
         let negation = solver.expander.interner.negation(id);
@@ -244,20 +235,20 @@ impl SchemaSet {
         listed.map_err(|e| self.exceeded(&solver, Some(id), e))
     }
 
-    /// What equals one of some values.
+    /// Returns the schema of values that equal one of some values.
     ///
     /// # Errors
-    /// A limit is passed.
+    /// A limit is exceeded.
     pub fn one_of_values(&self, values: Vec<ValueId>) -> Result<SchemaId, SchemaError> {
         let mut solver = self.begin();
         let listed = solver.expander.one_of_values(values);
         listed.map_err(|e| self.exceeded(&solver, None, e))
     }
 
-    /// What equals the value of a JSON text: numbers by value, objects in any order.
+    /// Returns the schema of a JSON text's value: numbers by value, objects in any order.
     ///
     /// # Errors
-    /// The text is not JSON, or a limit is passed.
+    /// The text is not JSON, or a limit is exceeded.
     pub fn equal_to(&self, text: &str) -> Result<SchemaId, SchemaError> {
         let document = Document::parse(text, self.options.limits.document())?;
         let mut solver = self.begin();
@@ -377,11 +368,10 @@ impl SchemaSet {
         solver.has_other_value(self.context(), id, &avoided)
     }
 
-    /// What the value of a key must satisfy that the object does not declare; `None` if the key is
-    /// forbidden.
+    /// Returns the schema of an undeclared key's value; `None` if the key is forbidden.
     ///
     /// # Errors
-    /// A limit is passed.
+    /// A limit is exceeded.
     pub fn other_schema(
         &self,
         spec: &ObjectSpec,

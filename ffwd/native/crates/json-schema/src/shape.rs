@@ -1,7 +1,7 @@
-//! Schemas that say the same in different places of a document.
+//! Equal schemas at different positions of a document.
 //!
-//! Documents repeat themselves, in branches of `oneOf` above all. Where a negation meets a schema
-//! that says the same as what is negated, seeing it settles the conjunction at once.
+//! Documents repeat themselves, mostly in branches of `oneOf`. If a negation meets a schema equal
+//! to the negated one, the conjunction is resolved at once.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use ffwd_regular::regex::Ast;
 /// How deep schemas are compared.
 const MAX_DEPTH: usize = 48;
 
-/// What a schema says, its children named by schemas that say the same as they do.
+/// The content of a schema, with children named by equal schemas.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Shape {
     dialect: Dialect,

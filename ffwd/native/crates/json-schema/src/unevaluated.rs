@@ -1,9 +1,9 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: what they apply to depends on which subschemas
-//! hold for the value, so alternatives are made here together with what they have evaluated.
+//! `unevaluatedProperties` and `unevaluatedItems`: their scope depends on which subschemas hold for
+//! the value, so alternatives are made together with the members that they have evaluated.
 //!
-//! Of the branches of `anyOf` any number may hold, and all that do evaluate. An alternative in
-//! which some are known to hold and nothing is said of the others is right about them too: were
-//! another one to hold, more would be evaluated and less be asked.
+//! Any number of the branches of `anyOf` may hold, and all that do evaluate. An alternative that
+//! requires some of them and ignores the others is correct for them too: if another one held, more
+//! members would be evaluated and fewer constrained.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Seen {
     all: bool,
     names: Vec<Arc<str>>,
     patterns: Vec<Ast>,
-    /// So many items from the first.
+    /// This many items from the first.
     prefix: usize,
     /// Items that satisfy one of these.
     contained: SmallVec<[SchemaId; 1]>,
@@ -65,14 +65,14 @@ impl Seen {
 pub(super) trait Container: Sized {
     fn any() -> Self;
     fn of(alternatives: &Alternatives) -> &[Arc<Self>];
-    /// What a schema's own keywords ask for, but for `unevaluated…`.
+    /// Returns the constraints of a schema's own keywords, without `unevaluated…`.
     fn own(
         expander: &mut Expander,
         program: &Program,
         id: SchemaId,
         schema: &Schema,
     ) -> Result<Option<Self>, SchemaError>;
-    /// What a schema's own keywords evaluate, but for `unevaluated…`.
+    /// Returns the members that a schema's own keywords evaluate, without `unevaluated…`.
     fn seen(
         expander: &mut Expander,
         program: &Program,
@@ -271,7 +271,7 @@ impl Expander {
         Ok(())
     }
 
-    /// What holds of both sides where each has evaluated something that the other has not.
+    /// Returns the evidence of both sides, if each has evaluated members that the other has not.
     fn joined_evidence<T: Container>(
         &mut self,
         program: &Program,

@@ -46,7 +46,7 @@ struct Known {
     constant: Constant,
     /// For objects, the places of the members in the order in which they were first written.
     written: Box<[u32]>,
-    /// Where the value stands in the schema, if it does.
+    /// The position of the value in the schema, if it is part of it.
     origin: Option<NodeId>,
 }
 
@@ -75,7 +75,7 @@ impl Values {
         &self.known[id.0 as usize].constant
     }
 
-    /// Where a value stands in the schema, if it does.
+    /// Returns the position of a value in the schema, if it is part of it.
     pub fn origin(&self, id: ValueId) -> Option<NodeId> {
         self.known[id.0 as usize].origin
     }

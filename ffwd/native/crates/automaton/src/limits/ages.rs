@@ -1,20 +1,20 @@
-//! What becomes of parts with limits after a token: ages, and parts that have ended.
+//! The parts with limits after a token: their ages, and the parts that have ended.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::config::Automaton;
-use crate::error::EngineError;
 use crate::frame::{Frame, StackId};
 use crate::rules::Rules;
 use crate::thread::{Thread, ThreadLexeme, Threads};
+use ffwd_bounds::error::EngineError;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::Verdict;
 
 use super::{Aged, Change, Limit, Limits, OpenPart, Rewritten, FRESH, UNOPENED};
 
 impl Automaton {
-    /// What a token has led to, with ages for the parts that began with it.
+    /// Returns the result of a token, with ages for the parts that started with it.
     pub fn aged(&self, threads: &[Thread]) -> Result<Aged, EngineError> {
         let unchanged = |kept| Aged { threads: Threads::from_slice(threads), kept, fresh: false };
         let Some(all) = self.limits() else { return Ok(unchanged(SmallVec::new())) };
@@ -73,8 +73,8 @@ impl Automaton {
         Ok(next)
     }
 
-    /// Where a text has two readings that differ only in when one part began, the later beginning
-    /// leaves it more tokens, so the other reading is left out.
+    /// If two parses differ only in the start of one part, the later start leaves it more tokens,
+    /// so the other parse is dropped.
     fn youngest(&self, all: (&Rules, &Limits), threads: &[Thread]) -> Result<Threads, EngineError> {
         let (rules, limits) = all;
         let mut pending: Vec<StackId> = threads.iter().map(|thread| thread.stack).collect();
@@ -210,7 +210,7 @@ impl Automaton {
             let accept = self.lexeme(index).accept(thread.lex_state());
             let ended = self.exit_thread(thread, accept)?;
             let mut seen: FxHashSet<(StackId, bool)> = FxHashSet::default();
-            // What follows begins side by side: its lexemes compete for the longest match.
+            // The continuations begin side by side: their lexemes compete for the longest match.
             let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
             let mut pending = vec![(ended, false)];
             while let Some((stack, left)) = pending.pop() {

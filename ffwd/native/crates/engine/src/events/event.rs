@@ -1,10 +1,10 @@
-//! What is reported of a text in progress.
+//! The events of a sequence.
 
 use std::sync::Arc;
 
 use ffwd_grammar::SpanKind;
 
-/// What a span is.
+/// The kind of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A part of the grammar, or the free text before its text, which is reasoning.
@@ -21,7 +21,7 @@ pub enum Action {
     Delta,
     /// A span has ended.
     End,
-    /// The last so many events were about text that has been taken back.
+    /// The last events, this many, concerned text that was rolled back.
     Retracted(usize),
 }
 
@@ -34,12 +34,12 @@ pub struct Event {
     pub span: usize,
     /// The name of a capture, or of a tool where it is known beforehand.
     pub name: Arc<str>,
-    /// Of a JSON value.
+    /// The pointer of a JSON value.
     pub pointer: Option<Arc<str>>,
     /// In bytes of the text: of a delta, or of the whole span; where one begins both are that place.
     pub start: usize,
     pub end: usize,
-    /// Of a delta: whole characters.
+    /// The text of a delta: whole characters.
     pub text: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What readings have said of a text: lists of marks that share their beginnings.
+//! The marks of parses: lists with shared prefixes.
 
 use rustc_hash::FxHashMap;
 
@@ -64,7 +64,7 @@ impl Histories {
         one
     }
 
-    /// What comes in a list after one with which it begins, the last first.
+    /// Yields the rest of a list after a prefix of it, the last mark first.
     fn back_to(&self, from: HistoryId, id: HistoryId) -> impl Iterator<Item = Placed> + '_ {
         let mut at = id;
         std::iter::from_fn(move || {
@@ -74,7 +74,7 @@ impl Histories {
         })
     }
 
-    /// What comes in a list after one with which it begins.
+    /// Returns the rest of a list after a prefix of it.
     pub fn since(&self, from: HistoryId, id: HistoryId) -> Vec<Placed> {
         let mut marks: Vec<Placed> = self.back_to(from, id).collect();
         marks.reverse();
@@ -86,8 +86,8 @@ impl Histories {
         self.back_to(from, id).last()
     }
 
-    /// Of two readings that one comes first which begins something first, or else has what it is in
-    /// last longer: by their first marks that are not the same.
+    /// Compares two parses by their first different marks: the one that begins a part first
+    /// precedes, or else the one whose current part lasts longer.
     pub fn compare(&self, one: HistoryId, other: HistoryId) -> std::cmp::Ordering {
         let common = self.common(one, other);
         let key = |id| match self.first_since(common, id) {
@@ -135,7 +135,7 @@ mod tests {
         );
         assert_eq!(histories.first_since(begin, one), Some((Mark::Open(NodeId(3)), 5)));
         assert_eq!(list(&mut histories, &[(1, 0), (2, 3), (3, 5)]), one);
-        // What begins first comes first, and then what lasts longer.
+        // An earlier start precedes, and then a longer part.
         assert_eq!(histories.compare(other, one), Ordering::Less);
         assert_eq!(histories.compare(one, begin), Ordering::Less);
         assert_eq!(histories.compare(one, one), Ordering::Equal);

@@ -1,9 +1,8 @@
-//! Events: where spans of a text in progress begin and end, and what comes in them
-//! (`docs/events.md`).
+//! Events: the starts and ends of a sequence's spans, and their contents (`docs/events.md`).
 //!
 //! * [`readings`] follows the text on the automaton, on stacks with marks;
-//! * [`history`] keeps what each reading has said;
-//! * [`reporter`] makes events of what all readings have said.
+//! * [`history`] stores the marks of each parse;
+//! * [`reporter`] makes events of the marks that all parses share.
 
 pub mod event;
 pub mod history;

@@ -144,7 +144,7 @@ pub fn read_token(
     next.settle(automaton, histories)
 }
 
-/// What the first reading says with which the text can end here; `None` if none can.
+/// Returns the marks of the first parse that can end here; `None` if none can.
 pub fn end(
     automaton: &Automaton,
     histories: &mut Histories,

@@ -26,7 +26,7 @@ struct Open {
 enum What {
     /// Free text before the grammar's.
     Free,
-    /// A part of the grammar. Where only a part of it is reported, that is known in the end.
+    /// A part of the grammar. If only some of its parses report it, this is known at its end.
     Part(NodeId),
     /// A JSON value of its own, which says nothing by itself: the values in it do.
     Root,
@@ -38,14 +38,14 @@ enum Container {
     Scalar,
     /// How many items have begun.
     Array(usize),
-    /// Where the last key began, and the pointer's last part for its value.
+    /// The start of the last key, and the pointer's last part for its value.
     Object(usize, Arc<str>),
 }
 
-/// What has been reported of a text.
+/// The reported events of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Reporter {
-    /// What has been said of the text.
+    /// The marks reported so far.
     pub history: HistoryId,
     /// Whether the free text before it has been reported, up to its end.
     pub free: FreeText,
@@ -64,7 +64,7 @@ pub enum FreeText {
     After,
 }
 
-/// What a reporter writes to.
+/// The output of a reporter.
 pub struct Page<'a> {
     pub automaton: &'a Automaton,
     pub text: &'a [u8],
@@ -82,7 +82,7 @@ impl Reporter {
             self.free = FreeText::Within;
         }
         if self.free == FreeText::Within && ended {
-            // What the prompt has of the grammar's text may be open around it.
+            // The part of the grammar's text in the prompt may be open.
             if let Some(place) = self.open.iter().position(|open| matches!(open.what, What::Free)) {
                 let mut open = self.open.remove(place);
                 delta(page, &mut open, to);

@@ -1,4 +1,4 @@
-//! What the automaton expects, in words.
+//! The automaton's expectations, in words.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use ffwd_automaton::{Automaton, EngineError};
 use ffwd_grammar::{Grammar, Node};
 use ffwd_json_schema::{SchemaId, PARTS};
 
-/// What kind of thing may come.
+/// The kind of an allowed item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     End,
@@ -21,7 +21,7 @@ pub enum Kind {
     Key,
     Value,
     Punctuation,
-    /// What comes before the text of the grammar.
+    /// The part before the text of the grammar.
     Before,
 }
 
@@ -35,7 +35,7 @@ pub struct Item {
     pub begun: bool,
     /// The rules that have the terminal.
     pub rules: Vec<RulePlace>,
-    /// Where the schemas stand that ask for it, as JSON pointers.
+    /// The JSON pointers of the schemas that require it.
     pub pointers: Vec<String>,
     /// Bytes with which it can go on up to its end.
     pub example: Option<Vec<u8>>,

@@ -1,7 +1,7 @@
-//! Answers to "what may come next?" and "why not this?".
+//! Answers to "which continuations are allowed?" and "why is this one not?".
 //!
-//! All that it says is found by the automaton that makes the masks: a byte is refused where no thread is
-//! left after it, and a token where the matcher's own mask lacks it.
+//! All answers come from the automaton that makes the masks: a byte is refused if no thread is left
+//! after it, and a token if the matcher's own mask lacks it.
 
 mod describe;
 mod names;
@@ -17,14 +17,14 @@ use ffwd_automaton::expected::TAIL;
 use ffwd_automaton::{Automaton, EngineError, Threads};
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// What the question is about.
+/// The subject of a question.
 #[derive(Clone, Debug)]
 pub enum Question {
     Token(TokenId),
     Text(Vec<u8>),
 }
 
-/// Where a text stands.
+/// The position of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// In free text before that of the grammar.
@@ -46,13 +46,13 @@ pub struct Explanation {
     pub expected: Vec<Item>,
     /// How many more things may come.
     pub more: usize,
-    /// The bytes that may come next; none where any may, in free text.
+    /// The allowed next bytes; empty in free text, where all are.
     pub next_bytes: Vec<u8>,
     /// Tokens with which the text can end; `None` where that takes too long to find.
     pub completion: Option<Vec<TokenId>>,
-    /// What those tokens spell.
+    /// The text of those tokens.
     pub completion_text: Option<Vec<u8>>,
-    /// What else narrows the mask.
+    /// Other restrictions of the mask.
     pub notes: Vec<String>,
     pub answer: Option<Answer>,
 }
@@ -69,7 +69,7 @@ pub struct Answer {
     pub refused_byte: Option<u8>,
     /// Empty if it is allowed.
     pub reasons: Vec<Reason>,
-    /// What could come instead after the bytes that are fine.
+    /// The alternatives after the good bytes.
     pub instead: Vec<Item>,
     pub more: usize,
     pub instead_bytes: Vec<u8>,
@@ -308,14 +308,14 @@ impl Known<'_> {
         if self.matcher.is_terminated() {
             return Ok(false);
         }
-        // What counts masks does not count this one.
+        // The counters of masks exclude this one.
         let matcher = self.matcher.clone();
         let mut row = vec![0; matcher.compiled().engine.vocabulary().mask_words()];
         matcher.fill_bitmask(&mut row)?;
         Ok(row[token.index() / 32] >> (token.0 % 32) & 1 == 1)
     }
 
-    /// What beside the grammar takes a token out of the mask.
+    /// Returns the restriction besides the grammar that excludes a token.
     fn narrowed(&self, token: TokenId) -> Option<String> {
         let mut row = vec![0; self.matcher.compiled().engine.vocabulary().mask_words()];
         let is_in = |row: &[u32]| row[token.index() / 32] >> (token.0 % 32) & 1 == 1;
@@ -380,7 +380,7 @@ fn written(bytes: &[u8]) -> String {
     pattern::quoted(&String::from_utf8_lossy(bytes))
 }
 
-/// That none of what may come goes on so.
+/// Returns the reason that no allowed item continues in this way.
 fn unexpected(items: &[Item], more: usize) -> Reason {
     const MAX_NAMED: usize = 6;
     let mut reason = because("");

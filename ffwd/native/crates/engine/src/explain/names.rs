@@ -1,4 +1,4 @@
-//! What the nodes of a grammar are called in their source.
+//! The names of a grammar's nodes in the source.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const MAX_TOKENS: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePlace {
     pub name: Arc<str>,
-    /// What the source is written in, and line and column from 1.
+    /// The notation of the source, and line and column from 1.
     pub place: Option<(&'static str, usize, usize)>,
 }
 

@@ -1,8 +1,8 @@
-//! Regular languages as people read them. What it writes is no dialect that could be read back.
+//! Regular languages for people. The output is in no dialect that a parser reads.
 
 use ffwd_regular::regex::{Ast, CharClass};
 
-/// The longest pattern that is shown whole, in bytes, and how deep one is looked into.
+/// The longest pattern that is shown whole, in bytes, and the depth of its parts.
 const MAX_SHOWN: usize = 160;
 const MAX_DEPTH: usize = 40;
 const MAX_RANGES: usize = 12;

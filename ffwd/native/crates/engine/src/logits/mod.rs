@@ -19,17 +19,17 @@ pub use row::mask_row;
 /// as to write about a megabyte.
 const BYTES_PER_THREAD: usize = 4 << 20;
 
-/// To see how much is to be written, one word in so many is looked at.
+/// To estimate the writes, one word in this many is sampled.
 const SAMPLED: usize = 16;
 
 /// One row of logits and the words of its mask.
 pub type Work<'a, T> = (&'a mut [T], &'a [u32]);
 
-/// Masks rows, on several threads where there is enough to do.
+/// Masks rows, on several threads if there is enough work.
 ///
 /// `blocked` is minus infinity in the lane's format. `vocab_size` and the meaning of a row are
-/// those of [`mask_row`]. `threads` is the most that may work at once; by default as many as the
-/// machine has, but not more than there is to write for.
+/// those of [`mask_row`]. `threads` is the most threads to use; the default is the machine's
+/// number, limited by the amount to write.
 pub fn apply<T: Lane>(
     work: Vec<Work<'_, T>>,
     blocked: T,

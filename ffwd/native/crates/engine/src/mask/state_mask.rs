@@ -199,8 +199,8 @@ impl Masker {
         } else {
             self.collect_all(automaton, state)?
         };
-        // But for the few tokens in which one key ends and the next begins, which may be the same,
-        // or in which an item ends that the next must differ from.
+        // Except for the few tokens in which one key ends and a possibly equal one begins, or in
+        // which an item ends that the next must differ from.
         let mut doubtful = doubtful.to_vec();
         let mut ruled_out: Option<Arc<[TokenId]>> = None;
         if has_history && !rivalled.is_empty() {
@@ -409,7 +409,7 @@ impl Masker {
         Ok(())
     }
 
-    /// Returns whether so many tokens extend past a lexeme's end that matching bytes is faster.
+    /// Returns whether too many tokens extend past a lexeme's end to use its mask.
     fn is_scattered(&self, mask: &LexemeMask) -> bool {
         let trie = self.vocabulary.trie();
         let below = |node: NodeId| (trie.after(node).0 - node.0) as usize;

@@ -1,9 +1,9 @@
-//! What tells vocabularies and grammars apart.
+//! Fingerprints that distinguish vocabularies and grammars.
 
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-/// A hash of 128 bits, by Fowler, Noll and Vo. Whoever wants two that are equal can make them; it is for
-/// telling apart what is not meant to be the same.
+/// A hash of 128 bits, by Fowler, Noll and Vo. It detects accidental differences and is not
+/// collision-resistant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(pub u128);
 
@@ -18,7 +18,7 @@ impl Fingerprint {
         }))
     }
 
-    /// Of the number of ids, of what each spells, of which ones end a text, and of names.
+    /// Returns the fingerprint of the number of ids, their bytes, the end tokens, and the names.
     pub fn of_vocabulary(vocabulary: &Vocabulary) -> Self {
         let number = |number: usize| (number as u64).to_le_bytes();
         let mut hash = Self::of(b"vocabulary").with(&number(vocabulary.width()));

@@ -317,7 +317,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
     Ok(grammar)
 }
 
-/// What sources are written in; others are called grammars.
+/// The notations of sources; others are called grammars.
 const SOURCES: [&str; 4] = ["Lark", "GBNF", "EBNF", "regular expression"];
 
 fn read_part(reader: &mut Reader<'_>, languages: &ReadLanguages) -> Result<SpanPart, SavedError> {

@@ -1,23 +1,22 @@
-//! Compiled grammars and texts in progress as bytes, and back.
+//! Compiled grammars and sequences as bytes, and back.
 //!
-//! An automaton is built while texts are read, so what is saved of a grammar is what it was compiled
-//! from, and of a text how it began and its tokens, which are read again. Each begins with the same
-//! header:
+//! An automaton is built while texts are matched. The bytes of a grammar therefore hold its source,
+//! and those of a sequence its start and its tokens, which are matched again. Each starts with the
+//! same header:
 //!
 //! | bytes | |
 //! | --- | --- |
 //! | 4 | `ffwd` |
-//! | 1 | what it is: `Kind` |
+//! | 1 | the kind of object: [`Kind`] |
 //! | 2 | the version of the format |
 //! | 16 | the fingerprint of the vocabulary |
-//! | 8 | how many bytes follow, but for the last 8 |
+//! | 8 | the length of the rest, without the last 8 bytes |
 //! | | these |
-//! | 8 | a checksum of all before |
+//! | 8 | a checksum of everything before |
 //!
 //! Numbers of the header are little-endian; others are written in groups of seven bits, the lowest
-//! first. What is read may come from anybody: every length is compared with what is left before
-//! anything is made of it, and what a grammar is compiled from passes through compilation again, with
-//! all its limits.
+//! first. The bytes may be untrusted: every length is compared with the rest before it is used, and
+//! the source of a grammar is compiled again, with all limits.
 
 mod ast;
 mod bytes;
@@ -43,7 +42,7 @@ const MAGIC: &[u8; 4] = b"ffwd";
 const HEADER: usize = 4 + 1 + 2 + 16 + 8;
 const CHECKSUM: usize = 8;
 
-/// What was saved.
+/// The kind of the saved object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Grammar = b'G' as isize,
@@ -69,7 +68,7 @@ pub enum SavedError {
     Malformed(&'static str),
     #[error("{0} cannot be saved")]
     Unsupported(&'static str),
-    /// What reading them may take is used up.
+    /// The budget of reading them is used up.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! What grammars are compiled from, as bytes.
+//! Recipes of grammars as bytes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Texts in progress as bytes.
+//! Sequences as bytes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::engine::Compiled;
 use crate::matcher::{Beginning, Close, Matcher, Opening};
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// A text in progress as bytes: of which grammar, how it began, and its tokens.
+/// Returns a sequence as bytes: its grammar, its start, and its tokens.
 ///
 /// # Errors
 /// The grammar cannot be saved.

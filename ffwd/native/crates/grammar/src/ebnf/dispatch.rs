@@ -94,7 +94,8 @@ impl<'t> Dispatch<'t> {
         Ast::concat([Ast::any_text(), stops, Ast::any_text()])
     }
 
-    /// What may stand before a tag: free text, of which no end makes a tag with the tag's beginning.
+    /// Returns the text before a tag: free text, no suffix of which forms a tag with the tag's
+    /// prefix.
     fn before(&self, tag: &str) -> Ast {
         let ends = self.stops().flat_map(|stop| {
             let excluded = self.excludes.contains(&stop);

@@ -6,7 +6,7 @@ use super::values::{Arguments, Value, ValueKind};
 use super::{pattern, Parser};
 use crate::{GrammarError, GrammarErrorKind, Node, NodeId, TokenItem, TokenSet};
 
-/// What cannot be the name of a rule that is used.
+/// Names that a used rule cannot have.
 pub(super) const NAMES: [&str; 6] =
     ["TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch", "Regex", "Substring"];
 

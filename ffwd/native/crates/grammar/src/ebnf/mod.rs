@@ -5,10 +5,10 @@
 //! item[capture="item", max_tokens=8] ::= [a-z_]+ (= ",")
 //! ```
 //!
-//! Ends of lines have no meaning but that a rule begins its line. A lookahead assertion is what the
-//! author promises to follow the rule: XGrammar uses it to know more tokens beforehand, and it
-//! restricts nothing, neither in texts nor in masks. Here nothing needs that help, so it is read,
-//! checked, and has no effect. What differs from XGrammar is listed in `docs/gbnf.md`.
+//! Line ends have no meaning, except that a rule starts its line. A lookahead assertion is the
+//! author's promise about the text after the rule: XGrammar uses it to know more tokens in advance,
+//! and it restricts neither texts nor masks. This crate does not need it, so it is parsed, checked,
+//! and has no effect. `docs/gbnf.md` lists the differences from XGrammar.
 
 mod dispatch;
 mod macros;
@@ -70,7 +70,7 @@ struct Parser<'t> {
     cursor: Cursor<'t>,
     grammar: Grammar,
     rules: Rules<'t>,
-    /// Of the rules that have some.
+    /// The options of rules.
     options: Vec<(RuleId, Options)>,
 }
 
@@ -82,7 +82,7 @@ fn in_name(character: char) -> bool {
     begins_name(character) || character.is_ascii_digit()
 }
 
-/// What ends the alternatives of a rule, of a lookahead or of a group.
+/// The end of the alternatives of a rule, of a lookahead or of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Rule,
@@ -172,7 +172,7 @@ impl Parser<'_> {
     /// Alternatives, up to what cannot belong to them.
     fn alternatives(&mut self, end: End) -> Result<NodeId, GrammarError> {
         let mut expression = Expression::default();
-        // What was read last may be repeated.
+        // The last element may be repeated.
         let mut repeatable = false;
         loop {
             self.cursor.space(true);

@@ -8,7 +8,7 @@ use crate::gbnf::text::Cursor;
 use crate::{Grammar, GrammarError, GrammarErrorKind, RuleId, SpanKind};
 use ffwd_regular::regex::Ast;
 
-/// How far ahead a list of options is looked for.
+/// The distance to which a list of options is searched.
 const MAX_LOOK: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
@@ -177,7 +177,7 @@ fn shorten(
             language = language.earliest(max_chars);
         }
         languages.insert(rule, language.clone());
-        // What is captured or counted in tokens is more than its text.
+        // A captured or limited part is more than its text.
         (options.capture.is_none() && options.max_tokens.is_none()).then_some(language)
     });
     for index in 0..grammar.rules.len() {

@@ -53,7 +53,7 @@ pub(super) fn regex(
     if !json_string {
         return Ok(language);
     }
-    // What stands as itself in a JSON string.
+    // The characters without an escape in a JSON string.
     let plain = CharClass::new([(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)]).negate();
     Ok(Ast::intersection([language, Ast::repeat(Ast::class(plain), 0, None)]))
 }

@@ -106,7 +106,7 @@ impl<'t> Value<'t> {
         Ok(Self { offset, kind })
     }
 
-    /// What is in a tuple, with its closing bracket.
+    /// Parses the items of a tuple, with its closing bracket.
     fn tuple(
         cursor: &mut Cursor<'t>,
         opened: usize,

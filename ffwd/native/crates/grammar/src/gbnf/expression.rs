@@ -18,7 +18,7 @@ pub(crate) struct Expression {
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Where it was opened.
+    /// The offset of its opening bracket.
     opened: usize,
     alternatives: Vec<NodeId>,
     sequence: Vec<NodeId>,
@@ -56,7 +56,7 @@ impl Expression {
         !self.outer.is_empty()
     }
 
-    /// Where the innermost group was opened.
+    /// Returns the offset of the innermost opening bracket.
     pub fn opened(&self) -> usize {
         self.group.opened
     }

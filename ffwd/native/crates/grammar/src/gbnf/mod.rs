@@ -6,9 +6,8 @@
 //!          <think> !</think>* </think>
 //! ```
 //!
-//! A rule ends with its line, but for lines that end in `|` or `::=` and within brackets. Where a
-//! piece of text could be read in several ways all of them hold. What differs from llama.cpp is
-//! listed in `docs/gbnf.md`.
+//! A rule ends with its line, except for lines that end in `|` or `::=` and within brackets. If a
+//! text has several parses, all of them hold. `docs/gbnf.md` lists the differences from llama.cpp.
 
 pub(crate) mod expression;
 pub(crate) mod rules;
@@ -101,7 +100,7 @@ impl<'t> Parser<'t> {
         self.rules.define(&mut self.grammar, &self.cursor, (name, offset), body)
     }
 
-    /// What stands right of `::=`.
+    /// Parses the right side of `::=`.
     fn body(&mut self) -> Result<NodeId, GrammarError> {
         let mut expression = Expression::default();
         loop {

@@ -16,7 +16,7 @@ pub(crate) const MAX_COUNT: u32 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Notation {
     pub name: &'static str,
-    /// Letters that may follow a backslash, and what they stand for.
+    /// Letters after a backslash, and their meanings.
     pub escapes: &'static [(char, char)],
     /// Those that may follow it in a character class too.
     pub class_escapes: &'static str,
@@ -24,11 +24,11 @@ pub(crate) struct Notation {
     pub long_hex: bool,
     /// Whether a string or a character class may hold an end of a line.
     pub newlines: bool,
-    /// What an empty character class stands for.
+    /// The meaning of an empty character class.
     pub empty_class: EmptyClass,
 }
 
-/// What `[]` and `[^]` stand for.
+/// The meaning of `[]` and `[^]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EmptyClass {
     /// No character, and any character.
@@ -91,7 +91,7 @@ impl<'t> Cursor<'t> {
         &rest[..end]
     }
 
-    /// What was read since a place.
+    /// Returns the text read since an offset.
     pub fn between(&self, offset: usize) -> &'t str {
         &self.text[offset..self.offset]
     }
@@ -142,7 +142,7 @@ impl<'t> Cursor<'t> {
         1 + self.text[..offset].bytes().filter(|&byte| byte == b'\n').count()
     }
 
-    /// What comes next, for a message.
+    /// Returns the next text, for a message.
     pub fn found(&self) -> String {
         match self.peek() {
             None => "the grammar ends".to_owned(),
@@ -232,7 +232,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// What a backslash and the characters after it stand for.
+    /// Parses a backslash and the characters after it.
     fn escape(&mut self, in_class: bool) -> Result<char, GrammarError> {
         let began = self.offset;
         self.take("\\");
@@ -276,7 +276,7 @@ impl<'t> Cursor<'t> {
         self.fault(began, message)
     }
 
-    /// Hexadecimal digits, at least so many and at most so many.
+    /// Parses hexadecimal digits, within bounds on their number.
     fn code_point(
         &mut self,
         began: usize,

@@ -8,32 +8,33 @@
 //! %ignore / +/
 //! ```
 //!
-//! `lexer` cuts a text into tokens, `parser` reads them as what is written (`ast`), `lowering` makes of
-//! it what is compiled: terminals become regular languages (`terminals`, within the limits of
-//! `language`), rules become rules (`sequence`). Only what `start` reaches is made. What is accepted, and
-//! where it differs from llguidance and from Lark, is in `docs/lark.md`.
+//! `lexer` splits a text into tokens, `parser` builds the syntax tree (`ast`), and `lowering` makes
+//! the grammar of it: terminals become regular languages (`terminals`, within the limits of
+//! `language`), rules become rules (`sequence`). Only the part that `start` reaches is made.
+//! `docs/lark.md` lists the accepted syntax, and the differences from llguidance and from Lark.
 //!
-//! # What texts a grammar has
+//! # The texts of a grammar
 //!
-//! This is what llguidance 1.9.1 was found to do, by experiments on a vocabulary of single bytes, and
-//! what a grammar that is made here asks for:
+//! These rules were found by experiments with llguidance 1.9.1 on a vocabulary of single bytes.
+//! Grammars that are made here follow them:
 //!
-//! * Each terminal that a rule uses, and each string and pattern in a rule, is one lexeme. At any place
-//!   those compete that may come there, for the longest match: with `ID: /[a-z]+/`, `ifx` is one `ID`
-//!   and never `if` and `x`. Several that match the same longest text are all read: `if` is the
-//!   keyword and the `ID`.
-//! * There is no way back to a shorter match: with `"a" "b" "d" | /abc/`, `abd` is refused, as `ab` is
-//!   the beginning of the pattern.
-//! * Lexemes that cannot come at a place do not compete there.
-//! * A lazy lexeme ends as soon as it matches. Then it, and other lazy ones that end there as well, are
-//!   read, and none that is not lazy, even if it matches the same text.
-//! * What is ignored is a lexeme too. It may come behind any lexeme, special token, JSON value or nested
-//!   grammar, any number of times, where something else may follow, and not before the first
-//!   (`allow_initial_skip`: there too). So it follows each of them as a repetition.
-//! * A lexeme that matches the empty text may be left out.
-//! * Grammars that ignore the same share one scope of lexemes, nested ones have their own otherwise.
-//! * The body of a rule that is lazy or has an ending, and of one with `max_tokens` or `temperature` if it
-//!   could be a terminal, is one lexeme: nothing is ignored within.
+//! * Each terminal that a rule uses, and each string and pattern in a rule, is one lexeme. At any
+//!   position the allowed ones compete for the longest match: with `ID: /[a-z]+/`, `ifx` is one
+//!   `ID` and never `if` and `x`. Several that match the same longest text are all accepted: `if`
+//!   is the keyword and the `ID`.
+//! * There is no way back to a shorter match: with `"a" "b" "d" | /abc/`, `abd` is refused, as `ab`
+//!   is a prefix of the pattern.
+//! * Lexemes that are not allowed at a position do not compete there.
+//! * A lazy lexeme ends as soon as it matches. Then it, and other lazy ones that end there as well,
+//!   are accepted, and no greedy one, even if it matches the same text.
+//! * Ignored text is a lexeme too. It is allowed after any lexeme, special token, JSON value or
+//!   nested grammar, any number of times, if something else may follow, and not before the first
+//!   (`allow_initial_skip`: there too). It therefore follows each of them as a repetition.
+//! * A lexeme that matches the empty text is optional.
+//! * Grammars that ignore the same text share one scope of lexemes; other nested ones have their
+//!   own.
+//! * The body of a rule that is lazy or has an ending, and of one with `max_tokens` or
+//!   `temperature` if it could be a terminal, is one lexeme: nothing is ignored within.
 
 mod ast;
 mod attributes;

@@ -2,17 +2,17 @@
 //!
 //! * [`byte_set`] sets of bytes
 //! * [`store`] hash-consed expressions with their algebraic simplifications
-//! * `simplify` what makes unions and intersections smaller
-//! * `facts` what is known of an expression when it is made
+//! * `simplify` reduction of unions and intersections
+//! * `facts` properties of an expression that are known when it is made
 //! * [`derivative`] Brzozowski derivatives, and whether a language is empty
-//! * `lookaround` conditions on what surrounds a place
+//! * `lookaround` conditions on the context of a position
 //! * [`listed`] unions of many texts, as ranges of a sorted table
 //! * [`substring`] runs of pieces of one text, by its suffix automaton
-//! * [`lower`] from text languages to byte expressions, in a given spelling
-//! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
+//! * [`lower`] from text languages to byte expressions, in a given encoding
+//! * [`lexeme`] a lazily determinized automaton, shared by every grammar with the same language
 //! * [`relax`] expressions without the counters that no token can exhaust
 //! * [`lexeme_store`] the shared lexemes, under a byte budget
-//! * [`texts`] how many texts a lexeme still allows, and which they are where they are few
+//! * [`texts`] how many texts a lexeme still allows, and which, if they are few
 
 pub mod byte_set;
 pub mod derivative;

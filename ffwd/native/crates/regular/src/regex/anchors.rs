@@ -1,15 +1,15 @@
-//! From a pattern with anchors and lookaheads to the language of the texts that it matches.
+//! Conversion of a pattern with anchors and lookaheads to the language of its matches.
 //!
-//! **Anchors.** A node is turned into four languages, one for each *condition* on its span: none,
-//! that it begins at the start of the text, that it ends at the end of the text, or both. An anchor
-//! is the empty word under a condition, and in a concatenation a condition forces what stands
-//! before it (or after it) to be empty. Everything else is a union, so no complement is needed.
+//! **Anchors.** A node becomes four languages, one for each *condition* on its span: none, that it
+//! starts at the start of the text, that it ends at the end of the text, or both. An anchor is the
+//! empty word under a condition, and in a concatenation a condition forces the part before it (or
+//! after it) to be empty. Everything else is a union, so no complement is needed.
 //!
-//! **Lookaheads** ask about all the text that follows, so a pattern that has some is read from its
-//! end: for a node and the language of what may follow its span, the language of the whole rest of
-//! the text from the span's start, where a lookahead is an intersection. A repetition has no last
-//! copy to begin with, so lookaheads inside unbounded ones, but for a common kind that ends with the
-//! text, are left to [`super::context`], and so is all that looks behind.
+//! **Lookaheads** constrain the whole following text, so a pattern with some is converted from its
+//! end: a node and the language after its span yield the language of the whole rest of the text
+//! from the span's start, in which a lookahead is an intersection. A repetition has no last copy to
+//! start from. Lookaheads inside unbounded ones, except for a common kind that ends with the text,
+//! are therefore left to [`super::context`], and so are all lookbehinds.
 
 use super::node::Node;
 use super::piece::{beside_anything, Builder, Piece, Side};
@@ -154,7 +154,7 @@ fn slots(builder: &mut Builder, node: &Node) -> Result<Slots, PatternError> {
             let mut run: Vec<Piece> = Vec::new();
             for part in parts {
                 let part = slots(builder, part)?;
-                // Parts without conditions are joined first: what most patterns consist of.
+                // Parts without conditions, which most patterns consist of, are joined first.
                 if let Some(free) = part.free() {
                     run.push(free.clone());
                     continue;
@@ -239,8 +239,7 @@ fn repeat(
     } else {
         terms.extend(SLOTS.into_iter().filter(|&slot| inner.get(slot).nullable).map(epsilon));
     }
-    // Of the copies that are not empty, only the first can be at the start and only the last at
-    // the end.
+    // Of the non-empty copies, only the first can be at the start and only the last at the end.
     let many = |builder: &mut Builder, min: u32, max: Option<u32>| {
         let mut terms = Vec::new();
         if min <= 1 {
@@ -343,9 +342,9 @@ fn tail(builder: &mut Builder, node: &Node, after: &Tail) -> Result<Tail, Patter
     }
 }
 
-/// [`tail`] of a repetition up to the end of the text whose copies are one character behind
-/// lookaheads, as in `(?:(?!--).)*$`: what no (or every) rest of the text may begin with. None if
-/// the repetition is of another kind.
+/// [`tail`] of a repetition up to the end of the text whose copies are one character after
+/// lookaheads, as in `(?:(?!--).)*$`: the language that no (or every) rest of the text may start
+/// with. None if the repetition is of another kind.
 fn guarded_tail(
     builder: &mut Builder,
     inner: &Node,

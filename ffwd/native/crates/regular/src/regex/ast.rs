@@ -145,7 +145,7 @@ pub enum Ast {
     After(Arc<Ast>),
 }
 
-/// What the spans of a language depend on beside themselves.
+/// The dependence of a language's spans on their context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
     Nowhere,
@@ -285,7 +285,7 @@ impl Ast {
         }
     }
 
-    /// What does not belong to a language, as far as that is known.
+    /// Returns the complement of a language, simplified where possible.
     pub fn complement(inner: Ast) -> Self {
         match inner {
             Self::Complement(inner) => (*inner).clone(),

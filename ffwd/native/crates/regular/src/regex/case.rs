@@ -6,7 +6,7 @@ use super::CharClass;
 pub(super) struct CaseMap {
     /// Characters that are taken for others, and for which.
     pub(super) moved: Vec<(u32, u32)>,
-    /// Of those that are taken for themselves, groups that are the same nevertheless.
+    /// Groups of characters without folding that match each other nevertheless.
     pub(super) alike: Vec<Vec<u32>>,
 }
 

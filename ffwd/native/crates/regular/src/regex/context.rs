@@ -1,10 +1,10 @@
-//! Patterns that look around themselves anywhere, as languages of whole texts.
+//! Patterns that depend on their context anywhere, as languages of whole texts.
 //!
-//! What [`super::anchors`] cannot express without knowing where a span lies in the text is left in
-//! the tree: [`Ast::Before`] and [`Ast::After`] are empty spans under a condition on all the text
-//! before or after them, and anchors, lookarounds and word boundaries are cases of these. Where the
-//! tree is turned into an automaton, the first is followed along with the text, and the second is
-//! intersected with the rest of it.
+//! [`super::anchors`] leaves in the tree what it cannot express without the position of a span in
+//! the text: [`Ast::Before`] and [`Ast::After`] are empty spans under a condition on all the text
+//! before or after them, and anchors, lookarounds and word boundaries are cases of these. In the
+//! automaton, the first is followed along with the text, and the second is intersected with the
+//! rest of it.
 
 use super::error::{EXPRESSION_SIZE, MAX_SIZE};
 use super::node::Node;

@@ -1,4 +1,4 @@
-//! Exact decimal numbers, as JSON spells them.
+//! Exact decimal numbers in JSON's notation.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -78,7 +78,7 @@ impl Decimal {
         self.negative
     }
 
-    /// Whether the value is an integer, however it was spelled.
+    /// Returns whether the value is an integer, in any form.
     pub fn is_integer(&self) -> bool {
         self.exponent >= 0
     }
@@ -214,7 +214,7 @@ pub(crate) fn power_of_ten(exponent: u32) -> BigUint {
     BigUint::from(10u32).pow(exponent)
 }
 
-/// Of two numbers that are not zero.
+/// Returns the greatest common divisor of two numbers that are not zero.
 pub(super) fn greatest_common_divisor(mut left: BigUint, mut right: BigUint) -> BigUint {
     while right != BigUint::ZERO {
         (left, right) = (right.clone(), left % right);

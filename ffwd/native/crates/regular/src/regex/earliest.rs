@@ -3,8 +3,8 @@
 use super::{Ast, CharClass};
 
 impl Ast {
-    /// The texts of so many characters at most, and of the longer ones those that could not end
-    /// after so many characters and before their own end.
+    /// Returns the texts of at most this many characters, and the longer ones that could not end
+    /// between this many characters and their own end.
     #[must_use]
     pub fn earliest(&self, characters: u32) -> Self {
         let any = || Self::Class(CharClass::any());

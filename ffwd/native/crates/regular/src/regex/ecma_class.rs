@@ -33,8 +33,9 @@ pub(super) fn fold_simple(class: &CharClass) -> CharClass {
     CharClass::new(folded.iter().map(|range| (range.start() as u32, range.end() as u32)))
 }
 
-/// The characters that are the same as one of the set without the flags `u` and `v`: whose upper case is
-/// the same, if it is a single code unit, and not an ASCII one of a character that is none.
+/// Returns the characters that match one of the set without the flags `u` and `v`: those with the
+/// same upper case, if that is a single code unit, and not an ASCII one of a character that is not
+/// ASCII.
 pub(super) fn fold_upper(class: &CharClass) -> CharClass {
     static CASES: OnceLock<CaseMap> = OnceLock::new();
     let cases = CASES.get_or_init(|| {
@@ -66,7 +67,7 @@ pub(super) fn spaces() -> CharClass {
     ])
 }
 
-/// What `.` does not match.
+/// Returns the characters that `.` does not match.
 pub(super) fn line_ends() -> CharClass {
     CharClass::new([(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)])
 }

@@ -3,7 +3,7 @@
 use super::super::ecma_class::{control, digits, hexadecimal, property, spaces};
 use super::{CharClass, Mode, Node, Parser, PatternError};
 
-/// What an escape in a character class, or outside, stands for.
+/// The meaning of an escape in a character class, or outside.
 pub(super) enum Escaped {
     Class(CharClass),
     /// A code point, perhaps a lone surrogate.

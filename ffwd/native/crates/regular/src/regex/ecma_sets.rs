@@ -81,7 +81,7 @@ impl Parser<'_> {
         Ok(Node::Alternation(std::iter::once(class).chain(strings).collect()))
     }
 
-    /// What is in brackets, past the first.
+    /// Parses the content of brackets, past the first.
     fn set(&mut self, start: usize) -> Result<Set, PatternError> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {

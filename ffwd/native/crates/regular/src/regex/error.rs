@@ -1,4 +1,4 @@
-//! What is wrong with a pattern, and where.
+//! Errors of a pattern, with their positions.
 
 use std::fmt;
 
@@ -21,13 +21,13 @@ pub(super) const EXPRESSION_SIZE: &str = "pattern_size";
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message} (at character {offset})")]
 pub struct PatternError {
-    /// Where, in characters from the pattern's start.
+    /// The offset, in characters from the pattern's start.
     pub offset: usize,
     pub kind: PatternErrorKind,
     pub message: String,
 }
 
-/// What kind of fault a pattern has.
+/// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternErrorKind {
     /// The pattern breaks the dialect's syntax.

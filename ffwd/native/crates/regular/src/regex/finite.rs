@@ -1,12 +1,12 @@
-//! Unsigned JSON numbers that are finite in double precision, read byte by byte.
+//! Unsigned JSON numbers that are finite in double precision, matched byte by byte.
 //!
-//! How large an exponent may be depends on how many digits stand before it, so a regular expression
-//! for these numbers needs an alternative for each number of digits. The language is a state of its
-//! own here: the greatest exponent that may follow what was read.
+//! The largest exponent depends on the number of digits before it, so a regular expression for
+//! these numbers needs an alternative for each number of digits. The state of this language is the
+//! greatest exponent that may follow.
 //!
-//! A number is in the language exactly if it is less than `LIMIT_DIGITS` × 10^292, with two
-//! exceptions that no one writes: what stands before the exponent must be less by itself, and zeros
-//! at the beginning of a fraction count up to the 400th.
+//! A number is in the language exactly if it is less than [`LIMIT_DIGITS`] × 10^292, with two
+//! theoretical exceptions: the part before the exponent must be less by itself, and leading zeros
+//! of a fraction count up to the 400th.
 
 use std::cmp::Ordering;
 
@@ -67,8 +67,7 @@ enum Place {
     Over,
 }
 
-/// What may follow in a number of which a part has been read. There is always something, but for
-/// one that is over.
+/// The continuations of a partial number. There is always one, except after a complete number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Finite {
     kind: FiniteKind,
@@ -109,7 +108,7 @@ impl Finite {
         }
     }
 
-    /// What may follow after a byte; none if nothing may.
+    /// Returns the continuations after a byte, if any.
     pub fn derive(&self, byte: u8) -> Option<Self> {
         let at = |place| Self { place, ..*self };
         // Nothing of the digits matters any more.

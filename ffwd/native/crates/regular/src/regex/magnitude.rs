@@ -1,11 +1,11 @@
-//! Unsigned plain decimals whose value satisfies arithmetic constraints, read digit by digit.
+//! Unsigned plain decimals whose value satisfies arithmetic constraints, matched digit by digit.
 //!
 //! A regular expression for the multiples of 7 grows with the square of 7, and one for those
-//! between two bounds with their digits too. So the language is a state of its own here: what was
-//! read so far, as far as it matters, and its derivative is arithmetic. Nothing is built in
-//! advance, whatever the modulus. Whether some text completes a prefix is decided by arithmetic as
-//! well: with so many more digits, the values are a run of consecutive integers in units of the
-//! last decimal, and the first of them that satisfies all is looked for.
+//! between two bounds with their digits too. The state of this language is the relevant part of the
+//! digits so far, and its derivative is arithmetic. Nothing is built in advance, whatever the
+//! modulus. Whether some text completes a prefix is decided by arithmetic as well: with a fixed
+//! number of further digits, the values are a run of consecutive integers in units of the last
+//! decimal, and the first of them that satisfies all constraints is searched.
 
 mod shortest;
 
@@ -19,8 +19,8 @@ use smallvec::SmallVec;
 use super::decimal::{greatest_common_divisor, power_of_ten};
 use super::Decimal;
 
-/// Steps whose multiples may be excluded. Of `2^n` consecutive integers, `n` steps that are not 1
-/// leave one, which bounds the search for it.
+/// The most steps whose multiples may be excluded. Of `2^n` consecutive integers, `n` steps that
+/// are not 1 leave one, which bounds the search for it.
 pub const MAX_EXCLUDED_STEPS: usize = 8;
 
 /// Whether a decimal point comes.
@@ -38,7 +38,7 @@ pub struct End {
     pub exclusive: bool,
 }
 
-/// What a magnitude must satisfy; all of it.
+/// The constraints on a number, all of which must hold.
 #[derive(Clone, Debug)]
 pub struct MagnitudeConstraint {
     pub low: Option<End>,
@@ -79,7 +79,7 @@ impl Limit {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rules {
-    /// Of everything else, so that it need not be hashed again.
+    /// The hash of everything else, computed once.
     hash: u64,
     /// Decimals that bounds and steps have.
     places: u32,
@@ -105,7 +105,7 @@ enum Place {
     Free,
 }
 
-/// What may follow in a magnitude of which a part has been read. There is always something.
+/// The continuations of a partial magnitude. There is always one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Magnitude {
     rules: Arc<Rules>,
@@ -115,7 +115,7 @@ pub struct Magnitude {
     /// How the digits compare with as many of the bound's; none where it no longer matters.
     low: Option<Ordering>,
     high: Option<Ordering>,
-    /// What has been read, modulo the step.
+    /// The digits so far, modulo the step.
     residue: Option<BigUint>,
     residues: SmallVec<[BigUint; 1]>,
     /// Which of the excluded values begin with what has been read.
@@ -180,7 +180,7 @@ impl Magnitude {
         }
     }
 
-    /// What may follow after a byte; none if nothing may.
+    /// Returns the continuations after a byte, if any.
     pub fn derive(&self, byte: u8) -> Option<Self> {
         let next = match (self.place, byte) {
             (Place::Start, b'0'..=b'9') => self.first(byte),
@@ -327,8 +327,8 @@ impl Magnitude {
         Some(next)
     }
 
-    /// Decimals in which some value lies between any two that are told apart: one more than the
-    /// bounds have, unless there is a step.
+    /// Returns a number of decimals at which some value lies between any two distinguished ones:
+    /// one more than the bounds have, unless there is a step.
     fn resolution(&self) -> u32 {
         u32::from(self.rules.step.is_none() && self.rules.point != Point::Forbidden)
     }
@@ -465,7 +465,7 @@ impl Magnitude {
     }
 }
 
-/// What is left of a step of values that end with some zeros, in units of the digit before these.
+/// Returns the step of values that end with some zeros, in units of the digit before these.
 fn step_in_units(step: &BigUint, zeros: u32) -> BigUint {
     step / greatest_common_divisor(step.clone(), power_of_ten(zeros))
 }

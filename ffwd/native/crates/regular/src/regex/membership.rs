@@ -24,8 +24,8 @@ impl Ast {
     /// can share.
     pub fn holds(&self, text: &str, work: &mut usize) -> Result<bool, LimitExceeded> {
         *work += 1;
-        // Of whole texts the boolean operators are those of answers, and most are known from the
-        // first operands.
+        // For whole texts the boolean operators combine answers, and the first operands usually
+        // decide.
         match self {
             Self::Empty => Ok(false),
             Self::Epsilon => Ok(text.is_empty()),
@@ -112,7 +112,7 @@ impl Matcher<'_> {
         Ok(())
     }
 
-    /// Where a span of `ast` may end that begins at one of `starts`.
+    /// Returns the possible ends of a span of `ast` that begins at one of `starts`.
     fn ends(&mut self, ast: &Ast, starts: &Positions) -> Result<Positions, LimitExceeded> {
         self.charge(1)?;
         let mut ends = Positions::none(self.text.len());

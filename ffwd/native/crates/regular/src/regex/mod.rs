@@ -1,8 +1,8 @@
 //! Regular languages over Unicode text: the tree, and the front ends that produce it.
 //!
-//! Nothing here knows bytes, tokens or automata: a tree says which strings of code points belong
-//! to a language. How those are spelled as bytes (plain UTF-8, or inside a JSON string) is decided
-//! where the tree is lowered to byte expressions.
+//! This module is independent of bytes, tokens and automata: a tree describes strings of code
+//! points. Their encoding as bytes (plain UTF-8, or inside a JSON string) is chosen when the tree
+//! is lowered to byte expressions.
 
 mod anchors;
 pub mod ast;

@@ -2,8 +2,8 @@
 
 use super::{Ast, CharClass};
 
-/// What the front ends parse a pattern into. A node matches a span of a text; anchors and
-/// lookaheads also look at what surrounds the span, which [`Ast`] cannot express.
+/// The syntax tree of a pattern. A node matches a span of a text; anchors and lookaheads also
+/// examine the context of the span, which [`Ast`] cannot express.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     /// A span that belongs to this language, wherever it is.
@@ -23,7 +23,7 @@ pub(super) enum Node {
     Lookahead {
         inner: Box<Node>,
         negative: bool,
-        /// Where in the pattern, in characters.
+        /// The offset in the pattern, in characters.
         offset: usize,
     },
     /// The empty span where `inner` matches some span that ends there (or, negative, none).

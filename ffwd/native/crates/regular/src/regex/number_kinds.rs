@@ -15,11 +15,11 @@ impl NumberKinds {
     pub const MARKED_INTEGERS: Self = Self(2);
     /// Integers by value.
     pub const INTEGERS: Self = Self(3);
-    /// What is no integer by value.
+    /// Numbers that are no integers by value.
     pub const FRACTIONS: Self = Self(4);
     pub const ALL: Self = Self(7);
 
-    /// What `"type": "integer"` stands for.
+    /// Returns the kinds of `"type": "integer"`.
     pub fn integers(fraction_zero: bool) -> Self {
         if fraction_zero {
             Self::INTEGERS

@@ -1,12 +1,11 @@
-//! The spellings of JSON numbers within bounds, as languages over ASCII.
+//! The forms of JSON numbers within bounds, as languages over ASCII.
 //!
 //! Every language here is sound: each of its texts is a JSON number that satisfies the constraint.
 //! It is complete for plain decimals, with any number of zeros at the end of a fraction. With an
-//! exponent, it has: all spellings where a number is bounded by its sign alone; otherwise the
-//! normalised ones (one digit that is not zero before the point), and for integers those whose
-//! mantissa is an integer and whose exponent is not negative.
-//!
-//! Where it is asked for, numbers are *plain*: see [`NumberConstraint::plain`].
+//! exponent, it has all forms of a number that only its sign bounds. Otherwise it has the
+//! normalized ones (one digit that is not zero before the point), and for integers those whose
+//! mantissa is an integer and whose exponent is not negative. On request numbers are *plain*: see
+//! [`NumberConstraint::plain`].
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,7 @@ use super::{Ast, CharClass, Decimal, NumberKinds};
 /// Characters that the values of [`NumberConstraint::one_of`] may have together, written plainly.
 const MAX_LISTED: usize = 1 << 22;
 
-/// What a number must satisfy; all of it.
+/// The constraints on a number, all of which must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NumberConstraint {
     pub kinds: NumberKinds,
@@ -207,8 +206,8 @@ pub(super) fn listed(
     Ok(Ast::alternation(parts))
 }
 
-/// Magnitudes to be spelled. Those whose spellings end alike are kept together, so that long lists
-/// are mostly unions of literals.
+/// Magnitudes to write. Those with common endings are grouped, so that long lists are mostly unions
+/// of literals.
 #[derive(Default)]
 struct ListedForms {
     integers: Vec<Ast>,
@@ -358,7 +357,7 @@ impl Style {
             (_, true) => self.zero_fraction(),
             (Self::Any, false) => {
                 let less = bound.bytes().enumerate().map(|(i, byte)| {
-                    // What begins like the bound and ends before it is less, too.
+                    // A prefix of the bound is less, too.
                     let first = digit(b'0', byte - 1);
                     let mut tail = Ast::concat([first, digits(0, None)]);
                     if i > 0 {
@@ -393,7 +392,7 @@ pub(super) fn exponents(low: Option<i64>, high: Option<i64>) -> Ast {
     if low.zip(high).is_some_and(|(low, high)| low > high) {
         return Ast::Empty;
     }
-    // Naturals from `low` to `high`; zero is spelled by zeros alone.
+    // Naturals from `low` to `high`; zero consists of zeros alone.
     let values = |low: i64, high: Option<i64>| {
         if high.is_some_and(|high| high < low) {
             return Ast::Empty;

@@ -1,4 +1,4 @@
-//! A slow matcher for [`Ast`], by sets of end positions: what the tests compare with.
+//! A slow matcher for [`Ast`], by sets of end positions, for comparison in tests.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "only tests use it")]
 
@@ -56,7 +56,7 @@ struct Matcher<'t> {
 }
 
 impl Matcher<'_> {
-    /// Where a match of `ast` that begins at `from` may end.
+    /// Returns the possible ends of a match of `ast` that begins at `from`.
     fn ends(&mut self, ast: &Ast, from: usize) -> Positions {
         if let Some(known) = self.memo.get(&(ast as *const Ast, from)) {
             return *known;

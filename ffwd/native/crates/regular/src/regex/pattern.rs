@@ -1,4 +1,4 @@
-//! How a pattern is to be read.
+//! The options of a pattern.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Dialect {
     }
 }
 
-/// How a pattern is to be read.
+/// The options of a pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PatternOptions {
     pub dialect: Dialect,
@@ -45,7 +45,8 @@ pub struct PatternOptions {
     pub flags: Arc<str>,
     /// The texts in which the pattern is found, rather than those that it matches as a whole.
     pub search: bool,
-    /// What `\N{..}` of [`Dialect::Python`] may name. There is no table of names in here.
+    /// The characters that `\N{..}` of [`Dialect::Python`] may name. This crate has no table of
+    /// names.
     pub characters: Arc<[(String, char)]>,
 }
 

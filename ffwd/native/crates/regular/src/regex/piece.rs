@@ -184,7 +184,7 @@ pub(super) fn nullable(ast: &Ast) -> bool {
         Ast::Alternation(parts) => parts.iter().any(nullable),
         Ast::Repeat { inner, min, .. } => *min == 0 || nullable(inner),
         Ast::Complement(inner) => !nullable(inner),
-        // Of the empty text, both sides are empty.
+        // Both sides of the empty text are empty.
         Ast::Before(inner) | Ast::After(inner) => nullable(inner),
         Ast::Approximate { known, .. } => nullable(known),
     }

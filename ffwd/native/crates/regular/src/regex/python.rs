@@ -88,10 +88,10 @@ struct Parser<'p> {
     groups: Groups,
 }
 
-/// What was read of an alternative.
+/// A parsed item of an alternative.
 enum Item {
     Tree(Tree),
-    /// What cannot be repeated.
+    /// An item that cannot be repeated.
     Anchor(Tree),
     Repeated(Tree),
 }
@@ -232,7 +232,7 @@ impl Parser<'_> {
         digits
     }
 
-    /// What is neither a quantifier nor a group, past its first character.
+    /// Parses an atom that is no group, past its first character.
     fn atom(&mut self, start: usize, character: char) -> Result<Item, PatternError> {
         let line_end = || Box::new(Node::Text(Ast::literal("\n")));
         Ok(match character {

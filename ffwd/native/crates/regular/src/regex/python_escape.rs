@@ -3,7 +3,7 @@
 use super::{category, fold, CharClass, Item, Node, Parser, PatternError, Tree};
 use crate::regex::ecma_class::hexadecimal;
 
-/// What an escape, or a member of a set, stands for.
+/// The meaning of an escape, or of a member of a set.
 enum Escaped {
     Class(CharClass),
     /// A code point, perhaps a lone surrogate.

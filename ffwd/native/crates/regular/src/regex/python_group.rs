@@ -2,7 +2,7 @@
 
 use super::{Flags, Parser, PatternError, Tree, MAX_NESTING, NESTED_GROUPS};
 
-/// What kind of group was begun.
+/// The kind of an open group.
 enum Kind {
     Plain,
     Atomic,

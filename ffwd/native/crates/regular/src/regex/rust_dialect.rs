@@ -109,7 +109,7 @@ fn convert(hir: &Hir, ranges: &mut usize) -> Result<Node, PatternError> {
     })
 }
 
-/// What a place must be like.
+/// Converts a condition on a position.
 fn assertion(look: Look) -> Node {
     let class = |codes: &str| {
         Node::Text(Ast::class(CharClass::new(codes.chars().map(|c| (c as u32, c as u32)))))

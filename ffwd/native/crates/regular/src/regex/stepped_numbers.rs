@@ -1,11 +1,10 @@
-//! The spellings of numbers with constraints beyond bounds: multiples, exclusions, and the kinds
-//! that no style of [`super::numbers`] has.
+//! The forms of numbers with constraints beyond bounds: multiples, exclusions, and the kinds that
+//! no style of [`super::numbers`] has.
 //!
-//! Plain decimals are complete. An exponent is allowed where it cannot change the answer: a
-//! multiple stays one under any that is not negative, and what is no multiple stays none under any
-//! that is not positive (`x × 10^-k = n × step` would make `x` a multiple as well). Excluded values
-//! are taken out of the spellings with an exponent in all their normalised forms, which are the
-//! only ones there.
+//! Plain decimals are complete. An exponent is allowed if it cannot change the answer: a multiple
+//! stays one under any that is not negative, and a non-multiple stays one under any that is not
+//! positive (`x × 10^-k = n × step` would make `x` a multiple as well). Excluded values are removed
+//! from the forms with an exponent in all their normalized forms, which are the only ones there.
 
 use super::magnitude::{End, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
 use super::numbers::NumberError;
@@ -25,7 +24,7 @@ pub(super) fn stepped(constraint: &NumberConstraint) -> Result<Ast, NumberError>
     if constraint.not_multiple_of.len() > MAX_EXCLUDED_STEPS {
         return Err(NumberError::TooManySteps);
     }
-    // Kinds that ask for different points are spelled apart.
+    // Kinds with different points are written separately.
     let groups = [
         (NumberKinds::DIGITS, Point::Forbidden),
         (NumberKinds::DIGITS.complement(), Point::Required),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Ast;
 
-/// The pieces of a text, in their order; none of them is empty. What belongs to their language is
-/// any run of neighbours, put together, and the empty text.
+/// The non-empty pieces of a text, in their order. Their language has any run of adjacent pieces,
+/// joined, and the empty text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Chunks(Box<[Box<str>]>);
 
@@ -20,7 +20,7 @@ impl Chunks {
     }
 }
 
-/// What a text is taken to consist of.
+/// The unit of a text's pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Runs of letters, digits and `_`, of white space, and of anything else.

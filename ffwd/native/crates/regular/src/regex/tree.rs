@@ -1,9 +1,9 @@
-//! A pattern whose alternatives have an order, as atomic groups see it.
+//! A pattern with ordered alternatives, for atomic groups.
 //!
-//! To a language it does not matter in which order a matcher tries things, but an atomic group, or a
-//! possessive quantifier, keeps only the first span that it finds. Where that is one of the spans
-//! that can be told by what follows (the longest run of a character, the first alternative of those
-//! that begin here), it is said with a lookahead. Else the group is refused.
+//! The order of a matcher's attempts does not affect a language, but an atomic group, or a
+//! possessive quantifier, keeps only the first span that it finds. If the text after a span
+//! identifies it (the longest run of a character, the first alternative of those that begin here),
+//! it is expressed with a lookahead. Otherwise the group is refused.
 
 use super::error::{EXPRESSION_SIZE, MAX_SIZE};
 use super::node::Node;
@@ -88,7 +88,7 @@ impl Flattening {
         trees.iter().map(|tree| self.node(tree)).collect()
     }
 
-    /// Of the spans that begin at one place, the one that is found first.
+    /// Returns the node of the span that is found first, of those that begin at one position.
     fn first(&mut self, tree: &Tree) -> Result<Node, PatternError> {
         if tree.is_sole() && !matches!(tree, Tree::Repeat { greed: Greed::Possessive, .. }) {
             return self.node(tree);

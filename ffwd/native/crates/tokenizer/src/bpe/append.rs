@@ -8,7 +8,7 @@ use super::table::BpeTable;
 use super::trie::Place;
 use crate::vocabulary::TokenId;
 
-/// What is known of a prefix.
+/// The encoding of a prefix.
 #[derive(Clone, Copy, Debug)]
 struct Prefix {
     /// The longest suffix that begins a token.

@@ -1,8 +1,8 @@
-//! The default encoder: the longest token that may follow, and back where that leads nowhere.
+//! The default encoder: it takes the longest token that may follow, and backtracks from dead ends.
 //!
-//! If all neighbours in a sequence may follow each other, it is the encoding of what it spells, so
-//! at most one sequence leads to a place in the text. A place from which the search had to go
-//! back is therefore never of use again, and each place is entered once.
+//! If all neighbours in a sequence may follow each other, it is the encoding of its text, so at
+//! most one sequence leads to an offset in the text. An offset from which the search backtracked is
+//! therefore never needed again, and each offset is entered once.
 
 use super::table::BpeTable;
 use crate::vocabulary::TokenId;
@@ -39,7 +39,7 @@ impl DeadEnds {
 }
 
 impl BpeTable {
-    /// Appends the encoding of a text by merges, given the longest token that it begins with.
+    /// Appends the encoding of a text by merges, given the longest token that it starts with.
     #[inline]
     pub(super) fn encode_from(
         &self,
@@ -64,7 +64,7 @@ impl BpeTable {
         let mut at = 0;
         let mut candidate = longest;
         while at < text.len() {
-            // Where no token begins is a byte that no piece has, and nothing merges with it.
+            // An offset without a token is a byte that no piece has, and nothing merges with it.
             let token = candidate.unwrap_or_else(|| self.byte_token(text[at]));
             let next = at + self.length(token);
             let may_follow = || match out.get(bottom..).and_then(<[_]>::last) {

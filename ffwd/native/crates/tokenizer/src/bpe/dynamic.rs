@@ -31,8 +31,8 @@ impl BpeTable {
         self.read_back(&last, out);
     }
 
-    /// The fewest tokens that spell a text, which is mostly not how the model sees it. All tokens
-    /// count, whether or not merges reach them.
+    /// Appends the fewest tokens that encode a text, which usually differ from the tokenizer's. All
+    /// tokens count, whether or not merges reach them.
     pub(super) fn encode_minimally(&self, text: &[u8], out: &mut Vec<TokenId>) {
         let mut last = vec![NONE; text.len() + 1];
         let mut counts = vec![u32::MAX; text.len() + 1];
@@ -60,7 +60,7 @@ impl BpeTable {
         while at < text.len() {
             let mut longest = None;
             self.prefixes(&text[at..], |length, token| {
-                // Of several tokens that spell the same, the first is the one that merges reach.
+                // Of several tokens with the same bytes, the first is the one that merges reach.
                 if longest.is_none_or(|(longest, _)| length > longest) {
                     longest = Some((length, token));
                 }

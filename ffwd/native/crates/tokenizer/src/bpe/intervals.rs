@@ -1,9 +1,9 @@
-//! How many tokens any interval of a piece has, typically without encoding more than a few.
+//! Token counts of any interval of a piece, usually without encoding more than a few tokens.
 //!
-//! The encodings of all prefixes are the paths of one tree: the parent of a place is where the
-//! last token that ends there begins. The encoding of an interval mostly falls in with that of the
-//! whole text after a few tokens: where both have the same token before some place, and that place
-//! is above the end of the interval in the tree, the rest is the path between the two.
+//! The encodings of all prefixes are the paths of one tree: the parent of an offset is the start of
+//! the last token that ends there. The encoding of an interval usually joins that of the whole text
+//! after a few tokens. If both have the same token before some offset, and that offset is an
+//! ancestor of the interval's end in the tree, the rest is the path between the two.
 
 use std::ops::Range;
 
@@ -64,8 +64,7 @@ impl PieceIntervals {
         &self.text
     }
 
-    /// How many tokens an interval has, encoded alone. What is outside of the piece counts as
-    /// nothing.
+    /// Counts the tokens of an interval, encoded alone. Parts outside the piece are ignored.
     pub fn count(&self, table: &BpeTable, range: Range<usize>) -> usize {
         let end = range.end.min(self.text.len());
         let start = range.start.min(end);
@@ -88,8 +87,8 @@ impl PieceIntervals {
         tokens.len() + rest
     }
 
-    /// How many tokens an interval has, encoded alone after a space. What is outside of the piece
-    /// counts as nothing.
+    /// Counts the tokens of an interval, encoded alone after a space. Parts outside the piece are
+    /// ignored.
     pub fn count_after_space(&self, table: &BpeTable, range: Range<usize>) -> usize {
         let end = range.end.min(self.text.len());
         let start = range.start.min(end);

@@ -73,7 +73,7 @@ fn merge_by_heap(
     symbols: &mut Vec<Symbol>,
     merge: impl Fn(Symbol, Symbol) -> Option<Merge>,
 ) -> Option<(TokenId, TokenId, Merge)> {
-    // A doubly linked list over the places; a merged symbol stays in the place of its left part.
+    // A doubly linked list over the offsets; a merged symbol stays at the offset of its left part.
     let count = symbols.len() as u32;
     let mut next: Vec<u32> =
         (1..=count).map(|place| if place == count { NONE } else { place }).collect();
@@ -82,8 +82,8 @@ fn merge_by_heap(
     let mut merges: Vec<Option<Merge>> =
         symbols.windows(2).map(|pair| merge(pair[0], pair[1])).collect();
     merges.push(None);
-    // The rank of a merge and its place. An entry is of use as long as the merge that is now at
-    // the place has this rank; whatever pair had it when the entry was made, it is to be merged.
+    // The rank of a merge and its offset. An entry is valid as long as the current merge at the
+    // offset has this rank, even if another pair had it when the entry was made.
     let entry = |place: u32, merge: Option<Merge>| {
         merge.map(|merge| Reverse(u64::from(merge.rank) << 32 | u64::from(place)))
     };

@@ -1,12 +1,11 @@
 //! Whether one token may follow another within a piece, without encoding anything.
 //!
-//! Two tokens that stand side by side came about independently, unless before that a merge
-//! joined a symbol at the end of the first with one at the beginning of the second. The symbols
-//! at the end of a token are its *right spine*: the token, its right part, the right part of
-//! that, and so on; those at the beginning of the second are its left spine. Each is there from
-//! the merge that makes it until that of its parent, its *death*. So the pair stands unless a
-//! symbol of one spine and a symbol of the other are there at the same time, and merge before
-//! either dies.
+//! Two adjacent tokens are formed independently, unless an earlier merge joins a symbol at the end
+//! of the first with one at the start of the second. The symbols at the end of a token are its
+//! *right spine*: the token, its right part, the right part of that, and so on; those at the start
+//! of the second are its left spine. Each exists from the merge that makes it until that of its
+//! parent, its *death*. The pair is therefore stable unless a symbol of one spine and a symbol of
+//! the other exist at the same time, and merge before either dies.
 
 use super::pair_map::PairMap;
 use super::splits::{Splits, BASE};
@@ -61,8 +60,8 @@ pub(super) fn precedes_left_death(splits: &Splits, merged: TokenId, parent: Toke
     if death != level {
         return death > level;
     }
-    // What the left side does at a level, it does before the right side. So this merge comes
-    // first only if all that it waits for is its left part, and it is more urgent than the death.
+    // At one level the left side merges before the right side. This merge therefore comes first
+    // only if it waits for its left part alone, and is more urgent than the death.
     splits.level(splits.right(merged)) < level && splits.rank(merged) < splits.rank(parent)
 }
 

@@ -1,9 +1,10 @@
-//! From two tokens to the token that they merge into.
+//! A map from two tokens to their merged token.
 //!
-//! Most look-ups find nothing. Whether anything merges across a border with these two bytes beside
-//! it is known beforehand, and where words begin with a space that settles most pairs. A bit for each hash, in a table so small that it stays in the
-//! cache, says so for nearly all of these. A slot of the map itself is four bytes: the merged
-//! token, by which the parts can be compared, and ten bits of the hash.
+//! Most look-ups fail. Whether anything merges across a border with these two bytes beside it is
+//! known in advance, and in vocabularies whose words start with a space that decides most pairs. A
+//! bit for each hash, in a table small enough for the cache, decides nearly all others. A slot of
+//! the map itself has four bytes: the merged token, by which the parts can be compared, and ten
+//! bits of the hash.
 
 use super::spec::MAX_IDS;
 use super::splits::Splits;

@@ -1,12 +1,12 @@
-//! The encoding of a piece that grows at its beginning, known after every byte.
+//! The encoding of a piece that grows at its start, known after every byte.
 //!
-//! The mirror image of appending: exactly one token is the first one of the encoding of a suffix,
-//! the one that it begins with and that the first one of what is after it may follow.
+//! It mirrors appending: exactly one token is the first one of a suffix's encoding, namely the
+//! token that starts the suffix and that the first token of the rest may follow.
 
 use super::table::BpeTable;
 use crate::vocabulary::TokenId;
 
-/// What is known of a suffix.
+/// The encoding of a suffix.
 #[derive(Clone, Copy, Debug)]
 struct Suffix {
     /// The first token of the encoding by merges, and how many tokens that has.

@@ -22,7 +22,7 @@ pub(super) struct RowCache {
 }
 
 impl RowCache {
-    /// The row of a token, which is computed outside of the lock where it is not there.
+    /// Returns the row of a token; a missing one is computed outside the lock.
     pub fn get(&self, token: TokenId, compute: impl FnOnce() -> Arc<[TokenId]>) -> Arc<[TokenId]> {
         if let Some(row) = self.rows.lock().rows.get(&token) {
             return Arc::clone(row);

@@ -1,4 +1,4 @@
-//! What a byte-pair encoding is made of, as a tokenizer's file states it.
+//! The parts of a byte-pair encoding, as a tokenizer's file states them.
 
 use thiserror::Error;
 
@@ -6,28 +6,28 @@ use crate::vocabulary::TokenId;
 
 /// The most ids of a table. The pair map keeps a token's id in this many bits of a slot.
 pub(super) const MAX_IDS: usize = 1 << 22;
-/// The most bytes that the tokens of a table spell in all.
+/// The most bytes of all tokens of a table together.
 pub(super) const MAX_BYTES: usize = 1 << 24;
 /// The most merges that may be listed.
 pub(super) const MAX_MERGES: usize = 1 << 24;
 
-/// What a text is before the first merge.
+/// The initial symbols of a text, before the first merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Its bytes, each of which has a token.
     Bytes,
-    /// Its characters. One that has no piece, and a byte that is in no character, is spelled by
-    /// byte tokens, which never merge.
+    /// Its characters. Byte tokens, which never merge, encode characters without a piece and bytes
+    /// outside characters.
     Characters,
 }
 
 /// Which tokens merge, the most urgent first.
 #[derive(Clone, Debug)]
 pub enum Merges {
-    /// Any two adjacent tokens whose bytes together are a token merge into it; the place in this
+    /// Any two adjacent tokens whose joined bytes are a token merge into it; the position in this
     /// list is the rank. Of several tokens with the same bytes, the first counts.
     Ranked(Vec<TokenId>),
-    /// Left, right and merged token. Of a pair that is listed twice, the last place counts.
+    /// Left, right and merged token. For a pair that is listed twice, the last position counts.
     Listed(Vec<(TokenId, TokenId, TokenId)>),
 }
 
@@ -35,8 +35,8 @@ pub enum Merges {
 #[derive(Clone, Debug)]
 pub struct BpeSpec {
     pub base: Base,
-    /// Every token that spells text with the bytes that it means: without the special tokens, and
-    /// with the byte tokens only where they are the base.
+    /// Every token of text with its bytes: without the special tokens, and with the byte tokens
+    /// only if they are the base.
     pub pieces: Vec<(TokenId, Box<[u8]>)>,
     /// The tokens of the single bytes.
     pub byte_tokens: [Option<TokenId>; 256],
@@ -44,8 +44,8 @@ pub struct BpeSpec {
     /// Whether a piece of text that is a token is encoded as that token even if merges lead
     /// elsewhere.
     pub whole_pieces: bool,
-    /// Where texts begin as bytes: bytes without a token are allowed, and have ids from here on
-    /// within the table. No text with one of them can be encoded.
+    /// If texts start as bytes: bytes without a token are allowed, and have ids from here on within
+    /// the table. No text with one of them can be encoded.
     pub missing_from: Option<TokenId>,
 }
 

@@ -1,16 +1,15 @@
-//! The one way in which each token comes about, and when.
+//! The split and the level of each token.
 //!
-//! Merging picks the most urgent pair, the leftmost of several, so what happens within the span
-//! of a token does not depend on the text around it: it is what happens when the token's own
-//! bytes are encoded. The last merge of that is the token's *split*. No other merge that spells
-//! the same ever happens, in any text.
+//! Merging picks the most urgent pair, the leftmost of several, so the merges within the span of a
+//! token do not depend on the text around it: they are those of the token's own bytes. The last of
+//! them is the token's *split*. No other merge with the same bytes ever happens, in any text.
 //!
-//! A merge cannot happen before its parts are there, so one that is more urgent than they are
-//! waits for them. Its *level* is the latest rank among all merges within it, its own included.
-//! Merging goes from level to level, and at each level from left to right: each time a merge of
-//! that very rank, then at once whatever more urgent becomes possible by it. In most vocabularies
-//! all parts are more urgent than what they make, and the level of a token is its rank; but some
-//! of the real ones have a few tokens for which it is not.
+//! A merge cannot happen before its parts exist, so one that is more urgent than they are waits for
+//! them. Its *level* is the latest rank among all merges within it, its own included. Merging
+//! proceeds level by level, and at each level from left to right: each time a merge of that very
+//! rank, followed at once by the more urgent ones that it enables. In most vocabularies all parts
+//! are more urgent than the merged token, and the level of a token is its rank; but some real ones
+//! have a few exceptions.
 
 use super::spec::MAX_IDS;
 use super::texts::Texts;

@@ -13,14 +13,14 @@ pub(super) struct Suffixes {
     shorter_place: Vec<Place>,
     /// For each byte which ones come after it within a token.
     inside: Box<[[u64; 4]; 256]>,
-    /// For each place the longest reachable token that its text ends with.
+    /// For each node the longest reachable token that ends its text.
     longest: Vec<u32>,
-    /// For each reachable token the longest other one that it ends with.
+    /// For each reachable token the longest other one that ends it.
     shorter_token: Vec<u32>,
 }
 
 impl Suffixes {
-    /// Of a trie that has the texts of all tokens but some, which count as unreachable.
+    /// Makes it for a trie that lacks some tokens, which count as unreachable.
     pub fn new(texts: &Texts, trie: &Trie) -> Self {
         let mut suffixes = Self {
             shorter_place: vec![Place::ROOT; trie.places()],
@@ -71,8 +71,8 @@ impl Suffixes {
         };
     }
 
-    /// The place of the longest suffix that the trie has after one more byte; and whether that is
-    /// the text of the place before with this byte, so that nothing was left out at its beginning.
+    /// Returns the node of the longest suffix in the trie after one more byte, and whether it
+    /// extends the previous node's text without dropping its start.
     #[inline]
     pub fn step(&self, trie: &Trie, place: Place, byte: u8) -> (Place, bool) {
         let mut from = place;
@@ -92,7 +92,7 @@ impl Suffixes {
         }
     }
 
-    /// The longest reachable token that a text ends with.
+    /// Returns the longest reachable token that ends a text.
     #[inline]
     pub fn longest(&self, place: Place) -> Option<TokenId> {
         let longest = self.longest[place.index()];

@@ -1,5 +1,5 @@
-//! A byte-pair encoding, compiled: what each token spells and how it comes about, which tokens a
-//! text begins with, and which may stand side by side.
+//! A compiled byte-pair encoding: the bytes and the split of each token, the tokens that start a
+//! text, and the pairs that may be adjacent.
 
 use std::sync::{Arc, OnceLock};
 
@@ -40,7 +40,7 @@ pub struct BpeTable {
     splits: Splits,
     pairs: PairMap,
     trie: Trie,
-    /// Of several tokens that spell the same, those that are not in the trie, by the one that is.
+    /// The tokens outside the trie that have the same bytes as one in it.
     same: FxHashMap<TokenId, Vec<TokenId>>,
     left_tree: LeftTree,
     /// Made when a piece is first appended to.
@@ -85,14 +85,14 @@ impl BpeTable {
         self.texts.missing_from().map_or(self.texts.width(), TokenId::index)
     }
 
-    /// The first byte of a text that no token spells, and its place.
+    /// Returns the first byte of a text that no token has, and its offset.
     pub fn missing_byte(&self, text: &[u8]) -> Option<(usize, u8)> {
         let from = self.texts.missing_from()?;
         let is_missing = |&(_, &byte): &(usize, &u8)| self.byte_token(byte) >= from;
         text.iter().enumerate().find(is_missing).map(|(at, &byte)| (at, byte))
     }
 
-    /// What a token spells; nothing if it is no token of the table.
+    /// Returns the bytes of a token; empty for an id that is no token of the table.
     #[inline]
     pub fn text(&self, token: TokenId) -> &[u8] {
         self.texts.get(token)
@@ -117,7 +117,7 @@ impl BpeTable {
         self.texts.byte_token(byte)
     }
 
-    /// What a text is before the first merge.
+    /// Returns the initial symbols of a text.
     pub fn base(&self) -> Base {
         self.texts.base()
     }
@@ -140,11 +140,12 @@ impl BpeTable {
         self.splits.rank(token)
     }
 
-    /// Whether `right` may follow `left` within one piece: the two are the encoding of what they
-    /// spell, by merges alone. If all neighbours may, a sequence is the encoding of what it spells.
+    /// Returns whether `right` may follow `left` within one piece: the two are the encoding of
+    /// their bytes, by merges alone.
     ///
-    /// Byte tokens beside characters are the exception: besides, they must not spell a character
-    /// of three or four bytes that has a piece.
+    /// If all neighbours may, a sequence is the encoding of its bytes. Byte tokens beside
+    /// characters are the exception: they must also not form a character of three or four bytes
+    /// that has a piece.
     #[inline]
     pub fn pair(&self, left: TokenId, right: TokenId) -> bool {
         if !self.is_reachable(left) || !self.is_reachable(right) {
@@ -160,14 +161,14 @@ impl BpeTable {
         self.may_follow(left, right)
     }
 
-    /// The pair test of two reachable tokens that spell no character together.
+    /// Tests a pair of reachable tokens that form no character together.
     #[inline]
     pub(super) fn may_follow(&self, left: TokenId, right: TokenId) -> bool {
         may_follow(&self.splits, &self.pairs, left, right)
     }
 
-    /// Whether bytes are a character that has a token: beside characters, one that is never
-    /// spelled by byte tokens.
+    /// Returns whether bytes are a character with a token: in a base of characters, byte tokens
+    /// never encode it.
     pub fn is_character(&self, bytes: &[u8]) -> bool {
         std::str::from_utf8(bytes).is_ok_and(|text| text.chars().count() == 1)
             && self.trie.find(bytes).is_some_and(|node| node.reachable_token().is_some())
@@ -245,7 +246,7 @@ impl BpeTable {
         self.trie.at(place).token().filter(|_| self.whole_pieces)
     }
 
-    /// The longest reachable token that a text begins with.
+    /// Returns the longest reachable token that starts a text.
     #[inline]
     pub(super) fn longest(&self, text: &[u8]) -> Option<TokenId> {
         self.trie.longest(text)
@@ -262,8 +263,8 @@ impl BpeTable {
         self.texts.get(token).len()
     }
 
-    /// The token that a piece is encoded as because it spells all of it: where whole pieces are
-    /// looked up, whether or not merges lead there.
+    /// Returns the token of a whole piece: if whole pieces are looked up, whether or not merges
+    /// produce it.
     #[inline]
     pub fn whole_piece(&self, piece: &[u8]) -> Option<TokenId> {
         let node = self.trie.find(piece)?;

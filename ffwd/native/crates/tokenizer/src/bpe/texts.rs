@@ -3,11 +3,11 @@
 use super::spec::{Base, BpeError, BpeSpec, MAX_BYTES, MAX_IDS};
 use crate::vocabulary::TokenId;
 
-/// What each token spells, by its id.
+/// The bytes of each token, by its id.
 #[derive(Debug)]
 pub(super) struct Texts {
     bytes: Vec<u8>,
-    /// Token `i` spells `bytes[offsets[i]..offsets[i + 1]]`.
+    /// The bytes of token `i` are `bytes[offsets[i]..offsets[i + 1]]`.
     offsets: Vec<u32>,
     byte_tokens: Box<[TokenId; 256]>,
     /// The id from which on tokens only stand in for bytes that have none.
@@ -44,7 +44,7 @@ impl Texts {
             given.push((token, &single[byte..=byte]));
         }
         given.sort_unstable();
-        // A byte token that is also listed among the pieces spells the same there.
+        // A byte token that is also listed among the pieces has the same bytes there.
         given.dedup();
         let width = given.last().map_or(0, |(token, _)| token.index() + 1);
         if let Some(&(last, _)) = given.last().filter(|_| width > MAX_IDS) {
@@ -83,7 +83,7 @@ impl Texts {
         self.longest
     }
 
-    /// What a token spells; nothing if it is no token of the table.
+    /// Returns the bytes of a token; empty for an id that is no token of the table.
     #[inline]
     pub fn get(&self, token: TokenId) -> &[u8] {
         match self.offsets.get(token.index()..token.index() + 2) {

@@ -1,14 +1,14 @@
-//! The trie over the texts of all tokens, as a double array: a step is one look at one place.
+//! The trie over the texts of all tokens, as a double array: a step reads one slot.
 //!
-//! A node with children has a *base*, its child for a byte is at `base ^ byte`, and a place that
-//! carries this byte as its label belongs to this node, for no two nodes share a base.
+//! A node with children has a *base*, and its child for a byte is at `base ^ byte`. A slot that
+//! carries this byte as its label belongs to this node, because no two nodes share a base.
 
 use std::collections::VecDeque;
 
 use crate::vocabulary::TokenId;
 
 /// A node, as it is stored: from the lowest bit on, the token that ends here (22 bits), whether
-/// there is one, whether merges reach it, the label (8), whether the place is used, the base (24).
+/// there is one, whether merges reach it, the label (8), whether the slot is used, the base (24).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node(u64);
 
@@ -47,7 +47,7 @@ impl Node {
     }
 }
 
-/// Where a node is.
+/// The slot of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
 
@@ -109,7 +109,7 @@ impl Trie {
         text.iter().try_fold(self.root(), |node, &byte| self.child(node, byte))
     }
 
-    /// The longest reachable token that a text begins with.
+    /// Returns the longest reachable token that starts a text.
     #[inline]
     pub fn longest(&self, text: &[u8]) -> Option<TokenId> {
         let mut node = self.root();
@@ -190,7 +190,7 @@ impl Builder {
     /// Places every node below the root, level by level, so that those near the root, which are
     /// visited most, lie close together.
     fn place_all(&mut self, entries: &[Entry<'_>]) {
-        // Of the first block only the root's place is used, which no byte leads to: a node without
+        // Only the root's slot of the first block is used, which no byte leads to: a node without
         // children has its base there and finds none.
         self.nodes = vec![Node(0); BLOCK];
         // The place of a node, the entries that go through it, and how long its text is.

@@ -1,13 +1,13 @@
-//! Where the pieces of a text end, before the text is known.
+//! The ends of a text's pieces, before the whole text is known.
 //!
-//! A pre-tokenizer decides with the text at hand. Here it is an automaton that reads a text byte
-//! by byte and is told where pieces end, and refuses what no continuation of the text makes true.
+//! A pre-tokenizer decides with the whole text. This automaton reads a text byte by byte, is told
+//! the ends of pieces, and rejects those that no continuation of the text makes true.
 //!
-//! A state is a set of *accounts*, one [`StageHypothesis`] for each stage: the piece of each stage
-//! that is open, and what must not come true of the text to come. A piece of the last stage ends
-//! where it cuts, or where an earlier stage does, which is the end of the text for the later ones.
-//! An account is dropped if no text makes it true, and the accounts of a state share the places
-//! where pieces have ended; so there is one state for each way to cut a text.
+//! A state is a set of *accounts*, one [`StageHypothesis`] for each stage: the open piece of each
+//! stage, and the conditions on the later text. A piece of the last stage ends at its own splits,
+//! or at those of an earlier stage, which are the end of the text for the later ones. An account is
+//! dropped if no text makes it true, and the accounts of a state share the ends of pieces; each way
+//! to split a text has one state.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -106,7 +106,7 @@ impl Boundaries {
         HypothesisId::new(0, DecoderNode::START)
     }
 
-    /// The open piece goes on with this byte; none if no text is cut like that, or is UTF-8.
+    /// Continues the open piece with this byte; none if no text is split in that way, or is UTF-8.
     #[inline]
     pub fn step(&self, hypothesis: HypothesisId, byte: u8) -> Option<HypothesisId> {
         let state = hypothesis.state();
@@ -185,8 +185,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 struct AccountId(u32);
 
 impl AccountId {
-    /// Where a piece has ended that only ends with the text; it gets a number when all others
-    /// have one.
+    /// The state after a piece that only ends with the text; it gets a number after all others.
     const ENDED: Self = Self(u32::MAX);
 }
 

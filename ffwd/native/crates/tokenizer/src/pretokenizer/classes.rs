@@ -10,7 +10,7 @@ use ffwd_bounds::error::LimitExceeded;
 pub struct ClassId(pub u8);
 
 impl ClassId {
-    /// What stands for the end of the text where the class of the next character is asked.
+    /// Represents the end of the text as the class of the next character.
     pub const END: Self = Self(127);
 
     #[inline]
@@ -67,13 +67,13 @@ impl DecoderNode {
     pub const START: Self = Self(0);
 }
 
-/// What a byte leads to within a character.
+/// The result of a byte within a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// It ends the character, which is of this class.
     Class(ClassId),
     Pending(DecoderNode),
-    /// No character goes on with it.
+    /// No character continues with it.
     Invalid,
 }
 
@@ -174,7 +174,7 @@ impl Classes {
             .map(|(index, block)| {
                 let mut node = [INVALID; 64];
                 for (at, (entry, &child)) in node.iter_mut().zip(block).enumerate() {
-                    // Three bytes never spell what two can.
+                    // Three bytes never encode a character of two.
                     if index > 0 || at >= 32 {
                         *entry = child;
                     }
@@ -193,7 +193,7 @@ impl Classes {
         for (index, byte) in (0xF0..=0xF4).enumerate() {
             let mut node = [INVALID; 64];
             for (at, entry) in node.iter_mut().enumerate() {
-                // Four bytes never spell what three can, nor what is no code point.
+                // Four bytes never encode a character of three, nor an invalid code point.
                 let block = index * 64 + at;
                 if block >= 16 {
                     *entry = middle.get(block).copied().unwrap_or(INVALID);

@@ -1,8 +1,8 @@
-//! Where a match of one pattern ends, by a table over classes of characters.
+//! The end of one pattern's match, by a table over classes of characters.
 //!
 //! A state is an ordered list of threads, so the table decides among all alternatives in one scan
-//! as a backtracking engine does. What a look-ahead asks is known one character later: a cell
-//! says whether there was a match before its character.
+//! as a backtracking engine does. A look-ahead is decided one character later: a cell says whether
+//! there was a match before its character.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -47,9 +47,9 @@ impl Cell {
 pub(super) struct Dfa {
     cells: Vec<Cell>,
     start: Row,
-    /// The classes that a match may begin with.
+    /// The classes that may start a match.
     begins: ClassSet,
-    /// ASCII characters that no match begins with.
+    /// ASCII characters that start no match.
     idle: [bool; 128],
     covers: bool,
 }
@@ -172,7 +172,7 @@ impl Dfa {
         (end > from).then_some(end)
     }
 
-    /// Goes on with a scan that began at `from`.
+    /// Continues a scan that began at `from`.
     fn find_on(
         &self,
         classes: &Classes,
@@ -228,18 +228,18 @@ struct Scan {
 /// How far apart the places are that a scan remembers.
 const CHECKPOINT: usize = 16;
 
-/// What scans found out about the text behind the match that they ended with.
+/// Results of scans about the text after their match.
 ///
-/// A scan may go far beyond the end of its match, hoping for a longer one, and the next one begins
-/// at that end. So that the same text is not scanned again and again, a scan remembers the states
-/// that it was in at some places behind the match: from there, no match is reached.
-/// (Reps, "Maximal-munch tokenization in linear time", 1998, for ordered alternatives.)
+/// A scan may extend far beyond the end of its match, hoping for a longer one, and the next one
+/// begins at that end. To avoid scanning the same text repeatedly, a scan records its states at
+/// some offsets after the match: from there, no match is reached. (Reps, "Maximal-munch
+/// tokenization in linear time", 1998, for ordered alternatives.)
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     hopeless: FxHashSet<(Row, usize)>,
     /// The last place in `hopeless`.
     until: usize,
-    /// Where the scan in progress came by since its last match.
+    /// The states of the current scan since its last match.
     passed: Vec<(Row, usize)>,
     /// How many bytes were scanned.
     #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a pre-tokenizer is refused for.
+//! Errors of unsupported pre-tokenizers.
 
 use thiserror::Error;
 

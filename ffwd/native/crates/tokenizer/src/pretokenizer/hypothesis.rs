@@ -1,4 +1,4 @@
-//! What one stage's cuts so far, and the piece that is open, ask of the text to come.
+//! The conditions on the later text that one stage's splits and its open piece imply.
 
 use super::classes::{ClassId, ClassSet};
 use super::program::{step, PlaceId, Program, Thread};
@@ -14,7 +14,7 @@ pub(super) struct StageHypothesis {
     /// Threads that must never match: they would have been preferred to what was closed, or have
     /// matched where there is said to be no match. Sorted.
     refuted: Vec<Thread>,
-    /// What the next character must be of.
+    /// The class of the next character.
     next: ClassSet,
 }
 
@@ -51,7 +51,7 @@ impl StageHypothesis {
         3 * (own + program.cost(&program.start) + 1)
     }
 
-    /// The accounts of the text with one more character, where the open piece goes on with it.
+    /// Returns the accounts after one more character, if it continues the open piece.
     pub fn step(&self, stage: &Stage, class: ClassId) -> Vec<Self> {
         let mut results = Vec::new();
         let Some(rest) = self.rest(&stage.program, class) else { return results };
@@ -90,7 +90,7 @@ impl StageHypothesis {
         results
     }
 
-    /// What is left of the conditions after one more character.
+    /// Returns the remaining conditions after one more character.
     fn rest(&self, program: &Program, class: ClassId) -> Option<Rest> {
         let mut rest = Rest { refuted: Vec::new(), next: ClassSet::ALL };
         let fits = self.next.contains(class) && rest.refute(program, &self.refuted, class);

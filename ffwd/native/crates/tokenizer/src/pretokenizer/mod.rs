@@ -1,20 +1,19 @@
-//! Pre-tokenizers: where a text is cut into the pieces that are then encoded one by one.
+//! Pre-tokenizers: the split of a text into pieces, which are then encoded one by one.
 //!
-//! A pre-tokenizer is a list of stages, each with a pattern, and each cuts the pieces of the one
-//! before. The patterns are those that tokenizers have: alternatives in order of preference,
-//! classes of characters, quantifiers, look-ahead at one character. What else there is, is refused
-//! by name.
+//! A pre-tokenizer is a list of stages, each with a pattern, and each splits the pieces of the one
+//! before. The supported patterns are those of tokenizers: alternatives in order of preference,
+//! classes of characters, quantifiers, look-ahead at one character. Other syntax is refused by
+//! name.
 //!
 //! There are two ways to use it:
 //!
-//! * [`PreTokenizer::pieces`] cuts a text that is at hand, by one table for each stage;
-//! * [`PreTokenizer::boundaries`] is for a text that is being written: an automaton that is told
-//!   where pieces end, and refuses what no continuation makes true.
+//! * [`PreTokenizer::pieces`] splits a complete text, by one table for each stage;
+//! * [`PreTokenizer::boundaries`] is for a partial text: an automaton that is told the ends of
+//!   pieces, and rejects those that no continuation makes true.
 //!
 //! # Text that is not UTF-8
 //!
-//! When a text is cut, a byte that is not part of a character counts as U+FFFD, for itself.
-//! [`Boundaries`] refuses it.
+//! In a split, each byte outside a character counts as U+FFFD. [`Boundaries`] rejects it.
 
 mod boundaries;
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl Iterator for Pieces<'_, '_> {
         let classes = &self.pretokenizer.classes;
         let mut end = self.text.len();
         for (level, stage) in self.levels.iter_mut().zip(&self.pretokenizer.stages) {
-            // What an earlier stage has cut is the whole text for this one.
+            // A piece of an earlier stage is the whole text for this one.
             if level.end == start {
                 level.end = stage.cut(classes, &self.text[..end], start, &mut level.memo);
             }

@@ -9,7 +9,7 @@ use super::error::PreTokenizerError;
 use super::syntax::{Look, Node, RepeatKind};
 use ffwd_bounds::error::LimitExceeded;
 
-/// A place in a pattern from which it goes on with a character, or has matched.
+/// A position in a pattern before a character, or after the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct PlaceId(pub u16);
 
@@ -32,7 +32,7 @@ const MAX_PLACES: usize = 1024;
 pub(super) struct Program {
     /// Best first; never [`PlaceId::MATCH`], as no pattern matches the empty text.
     pub start: Vec<Thread>,
-    /// What follows a place after its character, best first.
+    /// The threads after a position's character, best first.
     after: Vec<Vec<Thread>>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Draft {
     pattern: String,
     states: Vec<State>,
     start: usize,
-    /// What the states refer to by their index.
+    /// The sets that the states refer to by their index.
     pub sets: Vec<ClassUnicode>,
     possessive: Vec<Possessive>,
 }
@@ -77,7 +77,7 @@ enum State {
 /// A possessive repetition: it is greedy if no match begins where it gives a character back.
 struct Possessive {
     offset: usize,
-    /// What is repeated, if that is one character.
+    /// The repeated set, if it is one character.
     set: Option<usize>,
     then: usize,
 }

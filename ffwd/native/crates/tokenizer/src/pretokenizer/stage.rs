@@ -6,7 +6,7 @@ use super::error::PreTokenizerError;
 use super::program::{Draft, Program};
 use super::syntax::{literal, parse, Dialect, Node};
 
-/// What becomes of the matches of a pattern. The text between two matches stays together.
+/// The treatment of a pattern's matches. The text between two matches stays together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Behavior {
     /// Each match is a piece.
@@ -41,10 +41,10 @@ pub enum StageSpec {
 pub(super) const GPT2: &str =
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
-/// What `tokenizers` takes for digits: those of a later version of Unicode than `regex-syntax` has.
+/// The digits of `tokenizers`, from a later version of Unicode than that of `regex-syntax`.
 const DIGITS: &str = r"[\p{N}\u{11DE0}-\u{11DE9}\u{16FF4}-\u{16FF6}]";
 
-/// What `tokenizers` takes for punctuation: that of Unicode 8, where two more had been.
+/// The punctuation of `tokenizers`: that of Unicode 8, which had two more.
 const PUNCTUATION: &str = r"[[:punct:][\p{P}&&\p{age:8.0}]\u{166D}\u{111C9}]";
 
 /// One part of a text as a stage sees it.
@@ -204,7 +204,7 @@ impl Stage {
         (!self.dfa.may_begin(class)).then_some(at + length)
     }
 
-    /// What begins at `from`, and where it ends.
+    /// Returns the segment that starts at `from`, and its end.
     #[inline]
     fn segment(
         &self,

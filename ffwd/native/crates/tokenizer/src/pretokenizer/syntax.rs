@@ -1,9 +1,9 @@
-//! The text of a pattern, read into a tree.
+//! The parser of a pattern's text.
 //!
-//! `regex-syntax` knows neither look-ahead nor possessive quantifiers. A look-ahead at one
-//! character is replaced by a character that stands for it before the text is parsed; a
-//! possessive quantifier is parsed as a repetition of a repetition, which no pattern has
-//! otherwise without a group in between.
+//! `regex-syntax` supports neither look-ahead nor possessive quantifiers. A look-ahead at one
+//! character is replaced by a marker character before the text is parsed. A possessive quantifier
+//! is parsed as a repetition of a repetition, which no pattern otherwise contains without a group
+//! in between.
 
 use std::ops::Range;
 
@@ -19,9 +19,9 @@ use super::error::PreTokenizerError;
 /// Which engine the pattern is written for, where they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// What a tokenizer.json is read with.
+    /// The regular expressions of a tokenizer.json.
     Oniguruma,
-    /// What tiktoken reads its patterns with.
+    /// The regular expressions of tiktoken.
     FancyRegex,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Node {
         least: u32,
         most: Option<u32>,
         kind: RepeatKind,
-        /// Where the quantifier stands in the pattern.
+        /// The offset of the quantifier in the pattern.
         offset: usize,
     },
 }
@@ -59,8 +59,8 @@ pub(super) struct Look {
 /// How deep groups and quantifiers may nest, so that reading them is bounded.
 const MAX_NESTING: u32 = 100;
 
-/// What stands for a look-ahead while the text is parsed. What is in the pattern itself is told
-/// apart by its place.
+/// The marker of a look-ahead while the text is parsed. The same character in the pattern itself is
+/// recognized by its offset.
 const MARK: char = char::MAX;
 
 pub(super) fn parse(pattern: &str, dialect: Dialect) -> Result<Node, PreTokenizerError> {
@@ -82,16 +82,16 @@ fn single(character: char) -> ClassUnicode {
     ClassUnicode::new([ClassUnicodeRange::new(character, character)])
 }
 
-/// A pattern with a mark in the place of each look-ahead.
+/// A pattern with a marker for each look-ahead.
 struct Marked {
     text: String,
     looks: Vec<MarkedLook>,
 }
 
 struct MarkedLook {
-    /// Where the mark stands in the new text.
+    /// The offset of the marker in the replaced text.
     mark: usize,
-    /// Where the look-ahead stands in the old one.
+    /// The range of the look-ahead in the original text.
     original: Range<usize>,
     negative: bool,
     inner: String,
@@ -158,7 +158,7 @@ impl Marked {
     }
 }
 
-/// The length of the group that `text` begins with.
+/// Returns the length of the group at the start of `text`.
 fn group_length(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut class = false;
@@ -357,8 +357,8 @@ impl Reader {
         }
     }
 
-    /// Where case does not matter, Oniguruma takes "ss" for "ß" and the like, `regex-syntax` not.
-    /// So only what cannot have such a pair is read: ASCII, without quantifiers and negations.
+    /// When case is ignored, Oniguruma matches "ss" with "ß" and the like, and `regex-syntax` does
+    /// not. Only parts without such a pair are accepted: ASCII, without quantifiers and negations.
     fn check_folding(&self, span: &Span) -> Result<(), PreTokenizerError> {
         const PAIRS: [&str; 5] = ["ss", "st", "ff", "fi", "fl"];
         let text = self.text(span).to_ascii_lowercase();
@@ -371,7 +371,7 @@ impl Reader {
     }
 }
 
-/// The set that a tree of one character stands for.
+/// Returns the set of a tree of one character.
 fn one_character(node: &Node) -> Option<ClassUnicode> {
     match node {
         Node::Class(class) => Some(class.clone()),
@@ -390,7 +390,7 @@ fn one_character(node: &Node) -> Option<ClassUnicode> {
     }
 }
 
-/// The set that the text of one class or one character stands for.
+/// Returns the set of the text of one class or one character.
 fn class_of(text: &str, ignore_case: bool) -> Result<Option<ClassUnicode>, String> {
     let hir = regex_syntax::ParserBuilder::new()
         .case_insensitive(ignore_case)

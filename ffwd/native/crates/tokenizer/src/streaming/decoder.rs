@@ -17,7 +17,7 @@ pub struct Decoder {
     start: TextStart,
 }
 
-/// What is different where a text begins.
+/// The differences at the start of a text.
 #[derive(Clone, Debug, Default)]
 pub struct TextStart {
     /// A space that the text begins with is not part of it, as in the tokenizers that write one
@@ -25,8 +25,8 @@ pub struct TextStart {
     pub strip_first_space: bool,
     /// If that leaves nothing of a token, the text begins with the next one.
     pub strip_every_first_space: bool,
-    /// What tokens stand for that the text begins with, instead of their usual bytes and with
-    /// nothing dropped.
+    /// The bytes of tokens at the start of a text, instead of their usual ones and with nothing
+    /// dropped.
     pub first_tokens: FxHashMap<TokenId, Box<[u8]>>,
 }
 
@@ -43,7 +43,7 @@ const SPECIAL: u32 = 1 << 30;
 const WHOLE: u32 = 1 << 29;
 const LENGTH: u32 = WHOLE - 1;
 
-/// Nearly every token has at most so many bytes.
+/// Nearly every token has at most this many bytes.
 const SHORT: usize = 16;
 
 impl Entry {
@@ -56,7 +56,7 @@ impl Entry {
     }
 }
 
-/// What a decoder knows of a token.
+/// A decoder's entry for a token.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
     pub bytes: &'a [u8],
@@ -124,7 +124,7 @@ impl Decoder {
         self.entries.len()
     }
 
-    /// What is different where a text begins.
+    /// Returns the differences at the start of a text.
     pub fn start(&self) -> &TextStart {
         &self.start
     }
@@ -135,7 +135,7 @@ impl Decoder {
         self.start.strip_first_space || !self.start.first_tokens.is_empty()
     }
 
-    /// What a token stands for that a text begins with, and whether the text still begins after it.
+    /// Returns a token's bytes at the start of a text, and whether the text still starts after it.
     pub(super) fn first_bytes<'a>(&'a self, id: TokenId, token: Token<'a>) -> (&'a [u8], bool) {
         let bytes = match self.start.first_tokens.get(&id) {
             Some(bytes) => bytes,
@@ -173,7 +173,7 @@ impl Decoder {
         self.special.iter().filter_map(|&id| Some((id, self.token(id).ok()?.bytes)))
     }
 
-    /// The bytes that tokens stand for.
+    /// Returns the bytes of tokens.
     pub fn decode_bytes(
         &self,
         tokens: &[TokenId],
@@ -207,8 +207,8 @@ impl Decoder {
         Ok((out, first))
     }
 
-    /// Appends a token's bytes. So many at once that it is a single move of known size for nearly
-    /// every token: a call for each length takes three times as long.
+    /// Appends a token's bytes. It copies a fixed number at once, a single move for nearly every
+    /// token: a call for each length takes three times as long.
     #[inline]
     fn append(&self, id: TokenId, token: Token<'_>, out: &mut Vec<u8>) {
         let start = self.entries[id.index()].start as usize;
@@ -223,9 +223,8 @@ impl Decoder {
         }
     }
 
-    /// The text that tokens stand for. Each longest beginning of a character that does not go on,
-    /// and each byte that no character begins with, is one U+FFFD, as the Encoding Standard of
-    /// WHATWG says.
+    /// Returns the text of tokens. Each longest prefix of a character that does not continue, and
+    /// each byte that starts no character, becomes one U+FFFD, as WHATWG's Encoding Standard says.
     pub fn decode(
         &self,
         tokens: &[TokenId],

@@ -1,11 +1,11 @@
-//! What can be wrong with the tokens of a decoder, with an id, and with what a stream is to stop at.
+//! Errors of a decoder's tokens, of an id, and of a stream's stops.
 
 use thiserror::Error;
 
 use crate::vocabulary::TokenId;
 use ffwd_bounds::error::LimitExceeded;
 
-/// A table of tokens that no decoder can be made of.
+/// An invalid table of tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecoderError {
     #[error("the special token {special} is outside the vocabulary of {size} ids")]
@@ -37,7 +37,7 @@ impl UnknownToken {
     }
 }
 
-/// What a stream is to stop at cannot be stopped at.
+/// An invalid stop.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StopError {
     #[error("the {list} string {index} is empty: it would stop every text at once")]

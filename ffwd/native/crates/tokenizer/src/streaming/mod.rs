@@ -1,8 +1,8 @@
-//! From token ids back to text, at once and while they come.
+//! Decoding: token ids to text, at once and token by token.
 //!
-//! A [`Decoder`] holds the bytes of every token; it is shared. What belongs to one request is a
-//! [`DecodeStream`], which gives text as soon as it is certain; a [`StopDecoder`], which also stops
-//! at tokens and strings; and a [`Sequence`], which keeps tokens and text with their places.
+//! A [`Decoder`] holds the bytes of every token; it is shared. Each request has its own stream. A
+//! [`DecodeStream`] returns text as soon as it is certain, a [`StopDecoder`] also stops at tokens
+//! and strings, and a [`Sequence`] keeps tokens and text with their offsets.
 
 mod decoder;
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub struct Sequence {
     tokens: Vec<TokenId>,
     places: Vec<Place>,
     bytes: Vec<u8>,
-    /// What is certain of the text.
+    /// The certain part of the text.
     text: String,
     characters: usize,
     unfinished: Unfinished,
@@ -28,7 +28,7 @@ pub struct Sequence {
     prompt: Prompt,
 }
 
-/// Where a token lies: in the bytes, and in characters of the text.
+/// The position of a token: in the bytes, and in characters of the text.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     end_byte: usize,
@@ -103,7 +103,7 @@ impl Sequence {
         Ok(&self.text[before..])
     }
 
-    /// Whether what has begun does not go on with these bytes.
+    /// Returns whether these bytes do not continue an open character.
     fn is_broken_off(&self, begun: Unfinished, bytes: &[u8]) -> bool {
         let mut character = begun.bytes().to_vec();
         character.extend(bytes.first());
@@ -111,7 +111,7 @@ impl Sequence {
             && std::str::from_utf8(&character).is_err_and(|error| error.error_len().is_some())
     }
 
-    /// What has been appended so far is the prompt.
+    /// Marks the appended tokens as the prompt.
     pub fn end_prompt(&mut self) {
         self.prompt = Prompt { tokens: self.tokens.len(), text: self.text.len() };
     }
@@ -142,7 +142,7 @@ impl Sequence {
         &self.bytes
     }
 
-    /// The text without the beginning of a character that it may end with.
+    /// Returns the text without an incomplete character at its end.
     pub fn certain_text(&self) -> &str {
         &self.text
     }
@@ -156,8 +156,7 @@ impl Sequence {
         &self.text[..self.prompt.text]
     }
 
-    /// What follows the prompt's text. A character that the prompt begins and does not end belongs
-    /// here.
+    /// Returns the text after the prompt's, including a character that starts in the prompt.
     pub fn generated_text(&self) -> String {
         self.with_end(&self.text[self.prompt.text..])
     }
@@ -173,7 +172,7 @@ impl Sequence {
         self.unfinished.bytes()
     }
 
-    /// Where each token lies in [`bytes`](Self::bytes).
+    /// Returns each token's range in [`bytes`](Self::bytes).
     pub fn byte_ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
         let mut start = 0;
         self.places.iter().map(move |place| {
@@ -183,7 +182,7 @@ impl Sequence {
         })
     }
 
-    /// Where each token lies in [`text`](Self::text), in characters.
+    /// Returns each token's range in [`text`](Self::text), in characters.
     pub fn character_ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
         self.places.iter().map(|place| place.start..place.end)
     }

@@ -7,7 +7,7 @@ use super::stops::{SearchState, Stop, Stops};
 use super::stream::DecodeStream;
 use crate::vocabulary::TokenId;
 
-/// What tokens have brought.
+/// The output of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<'a> {
     /// Text that can be shown.
@@ -20,10 +20,8 @@ pub enum Output<'a> {
     StoppedWithText(&'a str),
 }
 
-/// The text of tokens that come one by one, up to the first stop token or stop string.
-///
-/// What may be the beginning of a stop string is held back, and no more than that: the longest end
-/// of the text that one begins with.
+/// Decodes a text token by token, up to the first stop token or stop string. It holds back only the
+/// longest suffix that starts a stop string.
 #[derive(Clone, Debug)]
 pub struct StopDecoder {
     stream: DecodeStream,
@@ -36,9 +34,9 @@ pub struct StopDecoder {
 struct Jail {
     stops: Arc<Stops>,
     state: SearchState,
-    /// What may become a stop string.
+    /// The text that may become a stop string.
     held: String,
-    /// What is let go.
+    /// The text to return.
     out: String,
     stopped: Option<Stop>,
 }
@@ -51,12 +49,12 @@ impl StopDecoder {
         Self { stream, text, num_tokens: 0 }
     }
 
-    /// What stopped the text.
+    /// Returns the reason of the stop.
     pub fn stopped(&self) -> Option<&Stop> {
         self.text.stopped.as_ref()
     }
 
-    /// What is held back because it may become a stop string.
+    /// Returns the text that is held back because it may become a stop string.
     pub fn held(&self) -> &str {
         &self.text.held
     }
@@ -71,10 +69,8 @@ impl StopDecoder {
         self.num_tokens
     }
 
-    /// Reads a token. An unknown one changes nothing.
-    ///
-    /// A stop token stops where it begins: its own text is not searched, and what was held back
-    /// before it is let go.
+    /// Reads a token. An unknown one changes nothing. A stop token stops before its own text, which
+    /// is not searched, and the text held back before it is returned.
     #[inline]
     pub fn step(&mut self, token: TokenId) -> Result<Output<'_>, UnknownToken> {
         let Self { stream, text, num_tokens } = self;
@@ -131,7 +127,7 @@ impl StopDecoder {
         text.output()
     }
 
-    /// Begins anew, at the start of a text. What is held back is forgotten.
+    /// Restarts at the start of a text, and drops the text held back.
     pub fn reset(&mut self) {
         self.stream.restart();
         self.text.held = String::new();
@@ -168,7 +164,7 @@ impl Jail {
             return;
         }
         let found = self.stops.read(&mut self.state, new);
-        // What is let go ends somewhere in what was held or in what is new.
+        // The returned text ends within the held part or the added one.
         let end = match found {
             Some(found) => {
                 let end = self.held.len() + found.end;

@@ -1,4 +1,4 @@
-//! What a text stops at: tokens, and strings that are found while the text comes.
+//! The stops of a text: tokens, and strings that are searched incrementally.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use ffwd_bounds::error::LimitExceeded;
 /// few dozen times as much memory.
 pub const MAX_STRING_BYTES: usize = 1 << 16;
 
-/// What to stop at. Of hidden ones nothing is shown, visible ones are the end of the text.
+/// Stops. Hidden ones are not shown, visible ones end the text.
 #[derive(Clone, Debug, Default)]
 pub struct StopOptions {
     pub tokens: Vec<TokenId>,
@@ -25,7 +25,7 @@ pub struct StopOptions {
     pub visible_strings: Vec<String>,
 }
 
-/// What stopped a text.
+/// The reason of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     Token(TokenId),
@@ -58,11 +58,11 @@ pub struct Stops {
 struct Search {
     automaton: contiguous::NFA,
     start: StateID,
-    /// For each state but the first, how long the beginning of a stop string is that it stands for.
+    /// The length of the stop string's prefix, for each state but the first.
     depths: FxHashMap<StateID, usize>,
 }
 
-/// How far the search has come: which beginning of a stop string the text ends with.
+/// The state of the search: the prefix of a stop string that ends the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchState(Option<StateID>);
 
@@ -70,13 +70,13 @@ pub struct SearchState(Option<StateID>);
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
     pub string: &'a StopString,
-    /// Where it ends in the text that was just read.
+    /// Its end in the text that was just read.
     pub end: usize,
 }
 
 impl Stops {
-    /// Where special tokens are not shown, a stop string that is the name of one stops at that
-    /// token: in the text it could never be found.
+    /// If special tokens are skipped, a stop string that is the name of one stops at that token: it
+    /// would never occur in the text.
     pub fn new(
         decoder: &Decoder,
         skip_special_tokens: bool,
@@ -121,11 +121,9 @@ impl Stops {
         SearchState(self.search.as_ref().map(|search| search.start))
     }
 
-    /// Reads on, up to the end of the first stop string.
-    ///
-    /// The first is the one that ends first: whoever reads byte by byte can stop there without
-    /// knowing what follows, so that it does not depend on how the text is cut into tokens. Of
-    /// those that end together it is the longest, which begins first.
+    /// Reads on, up to the end of the first stop string. The first is the one that ends first: a
+    /// caller that reads byte by byte can stop there without the later text, so the result does not
+    /// depend on tokens. Of those that end together it is the longest, which starts first.
     #[inline]
     pub fn read(&self, state: &mut SearchState, text: &str) -> Option<Found<'_>> {
         let (Some(search), SearchState(Some(state))) = (&self.search, state) else {

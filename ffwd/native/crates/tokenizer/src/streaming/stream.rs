@@ -46,7 +46,7 @@ impl DecodeStream {
         &self.decoder
     }
 
-    /// Begins anew, at the start of a text. What is held back is forgotten.
+    /// Restarts at the start of a text, and drops the bytes held back.
     pub fn restart(&mut self) {
         self.first = self.decoder.has_start();
         self.unfinished = Unfinished::default();

@@ -2,11 +2,11 @@
 
 use std::str::{from_utf8, Utf8Error};
 
-/// Up to three bytes that a character begins with.
+/// Up to three bytes that start a character.
 ///
-/// Bytes go in, and text comes out as soon as it is certain. Whatever the cuts, it is the text that
-/// the Encoding Standard of WHATWG makes of all bytes together: one U+FFFD for each longest
-/// beginning of a character that does not go on, and for each byte that no character begins with.
+/// It takes bytes, and returns text as soon as it is certain. For any split of the bytes the result
+/// is that of WHATWG's Encoding Standard for all together: one U+FFFD for each longest prefix of a
+/// character that does not continue, and for each byte that starts no character.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unfinished {
     bytes: [u8; 4],

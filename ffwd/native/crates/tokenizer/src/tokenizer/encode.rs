@@ -12,7 +12,7 @@ use crate::bpe::Method;
 use crate::pretokenizer::PreTokenizer;
 use crate::vocabulary::TokenId;
 
-/// What a text is made of once special tokens have been found.
+/// A part of a text after special tokens are found.
 pub(super) enum Part<'t> {
     Token {
         token: TokenId,
@@ -26,7 +26,7 @@ pub(super) enum Part<'t> {
     },
 }
 
-/// Where a part of a text lies.
+/// The range of a part of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// A stretch of the text as it is.

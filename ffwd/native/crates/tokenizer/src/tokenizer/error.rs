@@ -1,4 +1,4 @@
-//! What can be wrong with the parts of a tokenizer, and with a text.
+//! Errors of a tokenizer's parts, and of texts.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use crate::bpe::BpeError;
 use crate::pretokenizer::PreTokenizerError;
 use crate::vocabulary::TokenId;
 
-/// Parts that no tokenizer can be made of.
+/// Invalid parts of a tokenizer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TokenizerError {
     #[error("special token {0} has no text")]
@@ -77,12 +77,12 @@ impl TextError {
         }
     }
 
-    /// The same about a text that begins so many bytes earlier.
+    /// The same for a text that starts this many bytes earlier.
     pub fn shifted(self, by: usize) -> Self {
         self.moved(|at| at + by)
     }
 
-    /// The same about a text that begins so many bytes later.
+    /// The same for a text that starts this many bytes later.
     pub(super) fn unshifted(self, by: usize) -> Self {
         self.moved(|at| at.saturating_sub(by))
     }

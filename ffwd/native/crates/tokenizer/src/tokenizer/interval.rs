@@ -41,7 +41,7 @@ enum Prepared {
     Pieces(Pieces),
 }
 
-/// What is known of a text in pieces.
+/// The pieces of a text, with their counts.
 struct Pieces {
     /// The hypotheses at multiples of [`MARK`]: at the `i`-th, `lives[marks[i]..marks[i + 1]]`.
     marks: Vec<usize>,
@@ -162,7 +162,7 @@ impl Pieces {
         &self.lives[self.marks[mark]..end]
     }
 
-    /// The count of a piece that is long and of which so much is known.
+    /// Returns the count of a long piece with known parts.
     fn long_count(&self, table: &BpeTable, start: usize, end: usize) -> Option<usize> {
         if end - start <= LONG {
             return None;
@@ -225,7 +225,7 @@ impl Pieces {
     }
 }
 
-/// Where a piece begins that begins with the dummy space.
+/// The start of a piece that begins with the dummy space.
 const SPACE: usize = usize::MAX;
 
 /// A stretch at the end of a text, and the counts of its pieces.

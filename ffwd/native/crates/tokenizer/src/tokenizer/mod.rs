@@ -1,14 +1,13 @@
-//! Whole texts to tokens, as a tokenizer does it: special tokens, normalization, the space before
-//! a text, pieces, merges; and texts in progress, whose tokens are counted while they change.
+//! Tokenization of whole texts: special tokens, normalization, the added space, pieces, and merges;
+//! and token counts of changing texts.
 //!
 //! * [`Tokenizer`] encodes, counts, splits and decodes; many texts at once, texts with control
-//!   tokens between them, and with the place of each token
-//! * [`AppendEncoder`] and [`PrependEncoder`]: a text that grows at its end or its beginning
-//! * [`IntervalCounter`] counts the tokens of any stretch of a text
+//!   tokens between them, and with the position of each token
+//! * [`AppendEncoder`] and [`PrependEncoder`]: a text that grows at its end or its start
+//! * [`IntervalCounter`] counts the tokens of any part of a text
 //!
-//! The last three rest on `pretokenizer::Boundaries`, which says of a text in progress where its
-//! pieces may end: at nearly every place there is one hypothesis, and there never are more than a
-//! few.
+//! The last three use `pretokenizer::Boundaries`, which finds the possible ends of a partial text's
+//! pieces: at nearly every offset there is one hypothesis, and there are never more than a few.
 
 mod append;
 mod batch;
@@ -56,15 +55,15 @@ pub use unused::UnusedTokens;
 const NOT_FOLLOWED: &str = "the pre-tokenizer cannot be followed while a text is being written";
 const TEXT_TOKENS: &str = "added tokens are looked for in every text";
 
-/// What a [`Tokenizer`] is made of.
+/// The parts of a [`Tokenizer`].
 pub struct TokenizerParts {
     pub table: Arc<BpeTable>,
-    /// Of the pre-tokenizer; none: texts are not cut.
+    /// The pre-tokenizer's stages; without any, texts are not split.
     pub stages: Vec<StageSpec>,
     pub specials: Vec<SpecialToken>,
     pub normalizer: Normalizer,
     pub dummy_space: Option<DummySpace>,
-    /// What is not exactly as the original does it, by name.
+    /// The differences from the original, by name.
     pub limits: Vec<String>,
     /// The number of ids; by default up to the largest that is given.
     pub vocab_size: Option<usize>,
@@ -75,7 +74,7 @@ pub struct Tokenizer {
     table: Arc<BpeTable>,
     pieces: PieceMap,
     pretokenizer: PreTokenizer,
-    /// What stands in for the pre-tokenizer where none is wanted: it never cuts.
+    /// The replacement of a disabled pre-tokenizer: it never splits.
     uncut: PreTokenizer,
     specials: SpecialTokens,
     normalizer: Normalizer,
@@ -135,13 +134,12 @@ impl Tokenizer {
         self.vocab_size
     }
 
-    /// What is not exactly as the original does it, by name; nothing if all is.
+    /// Returns the differences from the original, by name; empty if there are none.
     pub fn limits(&self) -> &[String] {
         &self.limits
     }
 
-    /// What a token spells: its bytes, or the name of a special token; nothing for an id that
-    /// stands for no text.
+    /// Returns the bytes of a token, or the name of a special token; empty for an id without text.
     pub fn token_bytes(&self, token: TokenId) -> Result<&[u8], TextError> {
         if token.index() >= self.vocab_size {
             return Err(TextError::UnknownToken { token, size: self.vocab_size });
@@ -167,7 +165,7 @@ impl Tokenizer {
         self.table.memory_bytes() + self.pieces.memory_bytes()
     }
 
-    /// Refuses a text with a byte that no token spells.
+    /// Rejects a text with a byte that no token has.
     fn check_bytes(&self, text: &[u8]) -> Result<(), TextError> {
         match self.table.missing_byte(text) {
             Some((at, byte)) => Err(TextError::NoByteToken { byte, at }),
@@ -183,7 +181,7 @@ impl Tokenizer {
         }
     }
 
-    /// What a text in progress needs, or why there is nothing of the kind.
+    /// Returns the boundaries for changing texts, or why they are unavailable.
     fn boundaries(&self, pretokenize: bool) -> Result<&Boundaries, TextError> {
         if self.specials.any_text() {
             return Err(TextError::NotIncremental(TEXT_TOKENS.into()));

@@ -168,7 +168,7 @@ pub fn read_model(
         whole_pieces: model.ignore_merges,
         missing_from,
     };
-    // What each piece is known as: an id, or `None` for what is no piece of the table.
+    // The id of each piece, or `None` for one that the table lacks.
     let mut ids: FxHashMap<&str, Option<TokenId>> = FxHashMap::default();
     ids.reserve(vocabulary.len());
     let alphabet = byte_alphabet();

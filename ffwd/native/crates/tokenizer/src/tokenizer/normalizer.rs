@@ -1,4 +1,4 @@
-//! What a tokenizer changes in a text before it cuts it.
+//! The changes to a text before it is split.
 
 use std::borrow::Cow;
 
@@ -15,8 +15,8 @@ const FIRST_TO_COMPOSE: char = '\u{300}';
 pub struct Normalizer {
     /// Unicode's normalization form C.
     pub compose: bool,
-    /// What stands in the text, and what it is replaced by; in this order. For texts that write
-    /// `▁`, which a SentencePiece model takes for a space.
+    /// Replacements in order: the text, and its replacement. They are for texts with `▁`, which a
+    /// SentencePiece model treats as a space.
     pub replaced: Vec<(String, String)>,
 }
 

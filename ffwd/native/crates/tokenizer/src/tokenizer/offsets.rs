@@ -1,8 +1,8 @@
-//! Where in a text its tokens lie.
+//! The positions of tokens in a text.
 //!
-//! A token of text lies where its bytes do. Where normalization has changed the text, it lies where
-//! what its bytes were made from does: for a composed character that is all of what was composed.
-//! The space that a tokenizer writes before a text lies nowhere: its place is empty.
+//! A token of text has the range of its bytes. If normalization has changed the text, it has the
+//! range of the original bytes: for a composed character all that was composed. The space that a
+//! tokenizer adds before a text has an empty range.
 
 use std::ops::ControlFlow;
 
@@ -92,7 +92,7 @@ struct Places<'t> {
 }
 
 impl Places<'_> {
-    /// Where in the text a range of the normalized stretch `raw` lies.
+    /// Returns the range in the text for one of the normalized stretch `raw`.
     fn of(
         &mut self,
         raw: (usize, usize),
@@ -114,14 +114,14 @@ impl Places<'_> {
     }
 }
 
-/// A text that was changed, with the bytes that each of its bytes was made from.
+/// A changed text, with the original bytes of each of its bytes.
 struct Aligned {
     text: Vec<u8>,
     from: Vec<(usize, usize)>,
 }
 
 impl Aligned {
-    /// What a normalizer makes of a text; `None` where it leaves it as it is.
+    /// Returns a normalizer's result for a text; `None` if the text is unchanged.
     fn new(normalizer: &Normalizer, text: &[u8]) -> Result<Option<Self>, TextError> {
         if *normalizer.apply(text)? == *text {
             return Ok(None);
@@ -181,7 +181,7 @@ impl Aligned {
         out
     }
 
-    /// What bytes `start..end` were made from.
+    /// Returns the original range of bytes `start..end`.
     fn raw(&self, start: usize, end: usize) -> (usize, usize) {
         let first = self.from.get(start).or(self.from.last()).map_or((0, 0), |&range| range);
         if start >= end {

@@ -136,7 +136,7 @@ fn short_hash(key: u64) -> u64 {
     product ^ (product >> 32)
 }
 
-/// Of a piece of eight bytes or more.
+/// Returns the hash of a piece of eight bytes or more.
 #[inline]
 fn long_hash(piece: &[u8]) -> u64 {
     let (words, _) = piece.as_chunks::<8>();

@@ -17,7 +17,7 @@ const SHORT: usize = 48;
 /// How many long pieces are kept track of at once.
 const LONG_PIECES: usize = 4;
 
-/// Where the open piece ends, seen from a place within it.
+/// The end of the open piece, relative to an offset within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End {
     /// Counted from the end of the text.
@@ -26,17 +26,17 @@ struct End {
     next: Option<HypothesisId>,
 }
 
-/// What is known of hypotheses about one place: where their piece ends, or that they are wrong.
+/// The settled hypotheses of one offset: the end of their piece, or that they are wrong.
 type Settled = SmallVec<[(HypothesisId, Option<End>); 3]>;
 
-/// A text that grows at its beginning, and the number of its tokens at every moment.
+/// A text that grows at its start, with its token count.
 ///
-/// The count is that of encoding the text so far on its own, special tokens as text. Bytes at the
-/// beginning that are the end of a character are left out of it until the character is complete.
+/// The count is that of encoding the current text alone, with special tokens as text. Bytes of an
+/// incomplete character at the start are not counted until the character is complete.
 ///
-/// What follows a place does not change any more, so that it is settled once and for all, for
-/// every hypothesis that somebody has asked about there, whether it holds and where its piece
-/// ends. All places are counted from the end of the text, which is kept backwards.
+/// The text after an offset never changes, so for every hypothesis that was examined there the
+/// validity and the end of its piece are settled for ever. All offsets are counted from the end of
+/// the text, which is stored backwards.
 pub struct PrependEncoder {
     tokenizer: Arc<Tokenizer>,
     options: PartOptions,
@@ -185,15 +185,15 @@ impl PrependEncoder {
         self.tokenizer.encode(&text, &options)
     }
 
-    /// Where the open piece of a hypothesis ends; `None` if what follows shows it to be wrong.
+    /// Returns the end of a hypothesis' open piece; `None` if the later text refutes it.
     fn end_of(
         &mut self,
         boundaries: &Boundaries,
         place: usize,
         hypothesis: HypothesisId,
     ) -> Option<End> {
-        // What it depends on may not be settled either, and so on; without recursion, because
-        // that may go on for long.
+        // Its dependencies may be unsettled too, and so on; without recursion, because the chain
+        // may be long.
         let mut wanted: SmallVec<[(usize, HypothesisId); 8]> = SmallVec::new();
         let mut now = (place, hypothesis);
         loop {
@@ -242,7 +242,7 @@ impl PrependEncoder {
         let read = |from: HypothesisId| {
             character.iter().try_fold(from, |state, &byte| boundaries.step(state, byte))
         };
-        // The piece goes on with the character, or ends before it.
+        // The character continues the piece, or follows its end.
         if let Some(next) = read(hypothesis) {
             match self.settled(after, next) {
                 None => return Err((after, next)),
@@ -261,8 +261,8 @@ impl PrependEncoder {
         Ok(None)
     }
 
-    /// How many tokens follow the end of a piece. What holds there is not the beginning of a text,
-    /// but mostly it comes to the same, and if not, then after a piece or two.
+    /// Returns how many tokens follow the end of a piece. That position is not the start of a text,
+    /// but usually it is equivalent, and if not, then after a piece or two.
     fn rest(&mut self, tokenizer: &Tokenizer, boundaries: &Boundaries, from: End) -> usize {
         let mut here = from;
         let mut fresh = End { at: from.at, next: Some(boundaries.start()) };

@@ -1,9 +1,8 @@
-//! A text in progress: every way in which its pieces may have ended so far, each with the number
-//! of tokens that it makes.
+//! A partial text: every possible division into pieces so far, each with its number of tokens.
 //!
-//! A pre-tokenizer's patterns look ahead, so the end of a piece may show much later: whether the
-//! last of a million spaces belongs to the spaces or to the word after them, or whether a newline
-//! that follows makes one piece of them. So the text is read by all hypotheses at once. Exactly
+//! A pre-tokenizer's patterns look ahead, so the end of a piece may be decided much later: whether
+//! the last of a million spaces belongs to the spaces or to the word after them, or whether a
+//! newline after them makes them one piece. All hypotheses are therefore followed at once. Exactly
 //! one of them holds if the text ends here.
 
 use smallvec::SmallVec;
@@ -17,7 +16,7 @@ use crate::pretokenizer::{Boundaries, HypothesisId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Live {
     pub hypothesis: HypothesisId,
-    /// Where the open piece begins.
+    /// The start of the open piece.
     pub start: usize,
     /// How many tokens the text has before it.
     pub before: usize,
@@ -26,14 +25,14 @@ pub(super) struct Live {
 /// Pieces up to this length are encoded on their own whenever they are counted.
 const SHORT: usize = 24;
 
-/// How many long pieces are kept track of at once: as many as hypotheses disagree about.
+/// The most long pieces that are followed at once: as many as hypotheses disagree about.
 const LONG_PIECES: usize = 4;
 
 /// The token counts of the long pieces that were counted last.
 #[derive(Default)]
 pub(super) struct LongPieces {
-    /// By where they begin in the text, the most recently used first. What they have read of the
-    /// text lies within it, beyond the end of the piece perhaps.
+    /// By their start in the text, the most recently used first. They have read text within the
+    /// current one, possibly beyond the end of the piece.
     kept: SmallVec<[(usize, PieceAppender); LONG_PIECES]>,
 }
 
@@ -61,7 +60,7 @@ impl LongPieces {
         appender.count_of_prefix(table, piece.len())
     }
 
-    /// The text has been cut down to so many bytes.
+    /// Truncates the text to this many bytes.
     pub fn truncate(&mut self, length: usize) {
         self.kept.retain(|&mut (start, _)| start < length);
         for (start, appender) in &mut self.kept {
@@ -164,8 +163,8 @@ impl Progress {
         }
     }
 
-    /// Whether something holds of every hypothesis where the last complete character ends. It is
-    /// told the text up to there, too.
+    /// Returns whether every hypothesis satisfies a condition at the end of the last complete
+    /// character. The condition also receives the text up to there.
     pub fn all_lives(&mut self, mut f: impl FnMut(&[u8], &Live, &mut LongPieces) -> bool) -> bool {
         let text = &self.text[..self.complete()];
         let lives = match self.missing {

@@ -1,4 +1,4 @@
-//! Texts with control tokens between them, which are given as ids and never looked for.
+//! Texts with control tokens between them, which are given as ids and never searched for.
 
 use std::ops::ControlFlow;
 

@@ -10,7 +10,7 @@ const LONGEST: usize = 64;
 const MOST: usize = 8192;
 const BYTES: usize = 32;
 
-/// Where a piece stands in the text, and its tokens among those that were found.
+/// The range of a piece in the text, and of its tokens in the result.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     start: u32,
@@ -27,7 +27,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// For a text of so many bytes.
+    /// Makes a cache for a text of this many bytes.
     pub fn new(length: usize) -> Self {
         let slots = match u32::try_from(length) {
             Ok(_) => (length / BYTES).next_power_of_two().min(MOST),

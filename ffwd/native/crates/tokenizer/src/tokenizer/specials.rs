@@ -42,7 +42,7 @@ impl SpecialToken {
     }
 }
 
-/// What is done with special tokens that stand in a text.
+/// The treatment of special tokens in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecialPolicy {
     /// They are text like any other.
@@ -125,7 +125,7 @@ impl SpecialTokens {
         !self.text.is_empty()
     }
 
-    /// What finds the tokens that the policy wants found (or refused, see [`Self::forbid`]).
+    /// Returns the finders of the tokens that the policy finds (or refuses, see [`Self::forbid`]).
     pub(super) fn finders(&self, policy: &SpecialPolicy) -> Result<Finders, TextError> {
         match policy {
             SpecialPolicy::Text | SpecialPolicy::Forbidden => Ok(self.text.clone()),
@@ -194,8 +194,8 @@ impl SpecialTokens {
         self.cut(finders.raw.as_deref(), text, (0, text.len()), f)
     }
 
-    /// The same where tokens beside the text have taken all but this range of it along. What is
-    /// found is found in all of it.
+    /// The same for a range whose surroundings belong to adjacent tokens. Tokens are searched in
+    /// the whole text.
     pub(super) fn cut_between<E>(
         &self,
         finders: &Finders,

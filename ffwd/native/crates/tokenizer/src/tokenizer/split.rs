@@ -1,4 +1,4 @@
-//! The longest beginning of a text that has at most so many tokens.
+//! The longest prefix of a text with a limited number of tokens.
 
 use super::error::TextError;
 use super::options::PartOptions;

@@ -7,23 +7,21 @@ use crate::vocabulary::TokenId;
 /// Tokens of a vocabulary that the model may know and the tokenizer does not write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnusedTokens {
-    /// No merges lead to them. Where whole pieces are looked up, texts may have them even so.
+    /// Tokens that no merges produce. A tokenizer that looks up whole pieces may produce them.
     pub unmerged: Vec<TokenId>,
     /// No text was found that is encoded with them.
     pub unreachable: Vec<TokenId>,
 }
 
-/// What a token is looked for between, where it is not what its own text is encoded as. Pieces
-/// begin and end at other places there: ` I'` is cut in two, and part of ` I'm`.
+/// Contexts in which a token is searched, if it is not the encoding of its own text. Pieces have
+/// other boundaries there: ` I'` is split, and part of ` I'm`.
 const BEFORE: [&str; 7] = ["", " ", "a", "1", "*", "§", "\n"];
 const AFTER: [&str; 10] = ["", " ", "a", "m", "re", "ve", "1", "*", "\n", "/"];
 
 impl Tokenizer {
-    /// The tokens that texts do not have, in the order of their ids.
-    ///
-    /// Of a token that is a part of a character only its merges are looked at, for what it is cut
-    /// from depends on the text around it. One that spells the same as another is not named for
-    /// that.
+    /// Returns the tokens that no text has, in the order of their ids. For a part of a character
+    /// only its merges are examined, because its text depends on the surroundings. Tokens with
+    /// equal bytes are not reported for that.
     pub fn unused_tokens(&self) -> UnusedTokens {
         let mut unused = UnusedTokens::default();
         for token in (0..self.table.width() as u32).map(TokenId) {

@@ -1,10 +1,9 @@
 //! Internationalized host names.
 //!
-//! Which labels IDNA 2008 allows depends on tables of all of Unicode, on normal forms, and on how
-//! long a label gets in Punycode. The language is narrower: letters of some larger scripts that are
+//! The labels that IDNA 2008 allows depend on tables of all of Unicode, on normal forms, and on the
+//! length of a label in Punycode. The language is narrower: letters of some larger scripts that are
 //! their own normal form, with the contextual rules of RFC 5892 and the directions of RFC 5893, in
-//! labels that are short enough whatever their encoding. Labels in Punycode are left out, as in
-//! `hostname`.
+//! labels that are short enough in any encoding. It excludes labels in Punycode, as in `hostname`.
 
 use super::network::{hostname, label};
 use super::{literal, many, one_of};

@@ -1,12 +1,12 @@
 //! The formats of JSON Schema 2020-12 as languages of whole texts.
 //!
-//! They are decided as the jsonschema-rs validator decides them. Where its decision is not regular,
-//! or would not be worth its size, the language is narrower, never wider:
+//! They follow the jsonschema-rs validator. If its decision is not regular, or would not be worth
+//! its size, the language is narrower, never wider:
 //!
-//! * `hostname` (and the domain of `email`) has no label with hyphens in both its third and fourth
-//!   place, so none in Punycode;
+//! * `hostname` (and the domain of `email`) has no label with hyphens as both its third and fourth
+//!   character, so none in Punycode;
 //! * `email` has no display name before the address;
-//! * `idn-hostname` and `idn-email` know the larger scripts (see `international`);
+//! * `idn-hostname` and `idn-email` support the larger scripts (see `international`);
 //! * `regex` has few levels of groups, without names (see `pattern`).
 
 mod international;

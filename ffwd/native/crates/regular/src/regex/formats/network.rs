@@ -94,7 +94,7 @@ fn mail(more: &CharClass, host: Ast) -> Ast {
     let escaped = Ast::concat([literal("\\"), one_of("!~")]);
     let quoted_text = many(Ast::alternation([Ast::class(plain), escaped]));
     let quoted = Ast::concat([literal("\""), quoted_text, literal("\"")]);
-    // What follows ` <` would be taken as the address after a display name.
+    // The text after ` <` would count as the address after a display name.
     let display = Ast::concat([Ast::any_text(), literal(" <"), Ast::any_text()]);
     let up_to_64 = || Ast::repeat(Ast::Class(CharClass::any()), 1, Some(64));
     let local = Ast::alternation([

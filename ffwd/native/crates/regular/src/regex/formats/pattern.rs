@@ -1,11 +1,10 @@
 //! `regex`: texts that are regular expressions of ECMA-262, by the rules of the `u` flag.
 //!
-//! That groups nest is not regular, and neither is that their names differ, that references have a
-//! group and that the bounds of a quantifier or of a range are in order. So the language is
-//! narrower: groups nest four deep and have no names (the
-//! inner ones no lookaround), there are no references, ranges lie within
-//! digits or the letters of one case, and two counts of as many digits, more than one, differ in
-//! the first.
+//! Nested groups are not regular, and neither are distinct group names, references to existing
+//! groups, and ordered bounds of quantifiers and ranges. The language is therefore narrower. Groups
+//! nest four deep and have no names (the inner ones no lookaround), and there are no references.
+//! Ranges stay within digits or the letters of one case, and two counts with the same number of
+//! digits, more than one, differ in the first.
 
 use super::{class, digit, hexadecimal, literal, many, one_of};
 

@@ -4,7 +4,7 @@ use super::network::ipv6;
 use super::{class, hexadecimal, literal, many, one_of, percent_encoded, some};
 use crate::regex::{Ast, CharClass};
 
-/// Which characters a reference is written with.
+/// The characters of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repertoire {
     Uri,
@@ -33,7 +33,7 @@ impl Repertoire {
         }
     }
 
-    /// Where only queries may have private characters.
+    /// Only queries may have private characters.
     fn query_unit(self) -> Ast {
         let unit = self.unit("::@@//??");
         match self {

@@ -133,9 +133,9 @@ fn leap_shape(sign: &str) -> Ast {
     ])
 }
 
-/// Any character that times consist of. What is where is left to [`leap_shape`], so that the
-/// dependencies of one digit on another, which are many, stay small. A list of all pairs of times
-/// and offsets would be a hundred times larger.
+/// Returns any character of times. [`leap_shape`] checks the order, which keeps the many
+/// dependencies between digits small. A list of all pairs of times and offsets would be a hundred
+/// times larger.
 fn any() -> Ast {
     one_of("09::..")
 }
