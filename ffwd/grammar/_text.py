@@ -47,8 +47,9 @@ def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
 
 def limit_exceeded(limit: str, maximum: int, pointer: str = "") -> LimitExceededError:
     """An error about a budget of this module."""
+    place = at_pointer(pointer)
     error = LimitExceededError(
-        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{at_pointer(pointer)}"
+        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{place}"
     )
     error.limit = limit
     error.maximum = maximum

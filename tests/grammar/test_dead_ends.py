@@ -158,9 +158,11 @@ def blamed(
     try:
         ffwd.compile(ffwd.lark(text), byte_vocabulary())
     except ffwd.GrammarError as error:
-        assert "takes all that could follow" in str(error), text
-        return set(re.findall("`([A-Z])`", str(error)))
-    return None
+        message = str(error)
+    else:
+        return None
+    assert "takes all that could follow" in message, text
+    return set(re.findall("`([A-Z])`", message))
 
 
 def test_the_terminal_that_is_named_is_at_fault() -> None:
