@@ -151,7 +151,7 @@ def _too_much(limit: str, maximum: int, place: _Place) -> InvalidSchemaError | L
     first, again = circle
     name = shortened(first.pointer()) or "the root"
     return invalid_schema(
-        f"the value is circular: {name} contains itself; refer to it with `$ref` instead",
+        f"the value is circular: {name} contains itself; a schema refers to itself by `$ref`",
         again.pointer(),
     )
 
