@@ -1,6 +1,7 @@
 """The texts of errors that users meet: what is wrong, where, and what to do.
 
-The snapshot beside this file has them. After a change of words, `pytest tests/test_messages.py
+The snapshot beside this file has them; those of the dialect "rust" come from a crate whose version
+`Cargo.lock` fixes. After a change of words, `pytest tests/test_messages.py
 --snapshot-update` writes it again; the difference is to be read like any other.
 """
 
@@ -21,7 +22,8 @@ from ffwd.chat import ChatTemplate
 from ffwd.cli.commands import group
 
 END = 256
-VOCABULARY = ffwd.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos_token_ids=[END])
+TOKENS = [*(bytes([byte]) for byte in range(256)), None]
+VOCABULARY = ffwd.Vocabulary(TOKENS, eos_token_ids=[END])
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -318,7 +320,7 @@ TOKENIZERS: Mapping[str, tuple[str, str | None]] = {
     "no model": ("tokenizer.json", "{}"),
     "other JSON": ("tokenizer.json", '{"model": {"type": "Nope"}}'),
     "cut off": ("model.gguf", "GGUF"),
-    "repeated rank": ("ranks.tiktoken", "YQ== 0\nYQ== 1\n"),
+    "no pattern": ("ranks.tiktoken", "YQ== 0\n"),
     "unknown format": ("none.txt", "nothing"),
     "empty folder": ("folder", None),
     "no file": ("gone", None),
@@ -386,54 +388,47 @@ def test_commands(
 DEEP: dict[str, Any] = {}
 for _ in range(600):
     DEEP = {"items": DEEP}
+
+
+def limited(grammar: ffwd.Grammar, **limits: int) -> ffwd.CompiledGrammar:
+    """With a vocabulary of its own, for which nothing has been compiled."""
+    vocabulary = ffwd.Vocabulary(TOKENS, eos_token_ids=[END])
+    return ffwd.compile(grammar, vocabulary, limits=ffwd.Limits(**limits))
+
+
+def of_required(schema: object) -> ffwd.Grammar:
+    """An object with one property."""
+    return ffwd.json_schema(of_object(properties={"a": schema}, required=["a"]))
+
+
 LIMITS: Mapping[str, Callable[[], object]] = {
-    "source_bytes": lambda: compiled(
-        ffwd.json_schema({"const": "a" * 99}), limits=ffwd.Limits(source_bytes=50)
-    ),
-    "nesting of a schema": lambda: compiled(
-        ffwd.json_schema('{"items": ' * 4 + "{}" + "}" * 4), limits=ffwd.Limits(nesting=3)
+    "source_bytes": lambda: limited(ffwd.json_schema({"const": "a" * 99}), source_bytes=50),
+    "nesting of a schema": lambda: limited(
+        ffwd.json_schema('{"items": ' * 4 + "{}" + "}" * 4), nesting=3
     ),
     "nesting of a Python value": lambda: ffwd.json_schema(DEEP),
-    "nesting of a grammar": lambda: compiled(
-        ffwd.gbnf('root ::= (((("a"))))'), limits=ffwd.Limits(nesting=3)
-    ),
+    "nesting of a grammar": lambda: limited(ffwd.gbnf('root ::= (((("a"))))'), nesting=3),
     "expression_nodes of a schema": lambda: (
-        compiled(
-            ffwd.json_schema(
-                of_object(properties={"a": {"pattern": "^a{50}b{50}$"}}, required=["a"])
-            ),
-            limits=ffwd.Limits(expression_nodes=90),
-        )
+        limited(of_required({"pattern": "^(a|b)*a(a|bc){9,40}d$"}), expression_nodes=60)
         .matcher()
-        .accept_tokens(list(b'{"a":"aaaaa'))
+        .accept_tokens(list(b'{"a":"a'))
     ),
-    "expression_nodes of a rule": lambda: compiled(
-        ffwd.lark("start: name\nname: A\nA: /a{50}b{50}/"), limits=ffwd.Limits(expression_nodes=9)
+    "expression_nodes of a rule": lambda: limited(
+        ffwd.lark("start: name\nname: A\nA: /a{50}b{50}/"), expression_nodes=9
     ),
-    "compile_steps": lambda: compiled(
-        ffwd.json_schema({"items": {"pattern": "^a{3}[b-d]*$"}}),
-        limits=ffwd.Limits(compile_steps=10),
+    "compile_steps": lambda: limited(
+        ffwd.json_schema({"items": {"pattern": "^a{3}[b-d]*$"}}), compile_steps=10
     ),
-    "alternatives": lambda: compiled(
-        ffwd.json_schema(
-            {
-                "properties": {
-                    "a": {
-                        "allOf": [
-                            {"anyOf": [{"pattern": f"{n}{m}"} for m in range(17)]} for n in "abc"
-                        ]
-                    }
-                },
-                "required": ["a"],
-                "type": "object",
-            }
+    "alternatives": lambda: limited(
+        of_required(
+            {"allOf": [{"anyOf": [{"pattern": f"{n}{m}"} for m in range(17)]} for n in "abc"]}
         )
     ),
-    "number_exponent": lambda: compiled(ffwd.json_schema('{"items": {"minimum": 1e99999}}')),
-    "pattern_nesting": lambda: compiled(ffwd.regex("(" * 300 + "a" + ")" * 300)),
-    "repetition_count": lambda: compiled(ffwd.gbnf('root ::= "a"{99999999999}')),
+    "number_exponent": lambda: limited(ffwd.json_schema('{"items": {"minimum": 1e99999}}')),
+    "pattern_nesting": lambda: limited(ffwd.regex("(" * 300 + "a" + ")" * 300)),
+    "repetition_count": lambda: limited(ffwd.gbnf('root ::= "a"{99999999999}')),
     "call_steps": lambda: (
-        compiled(ffwd.json_schema(True), limits=ffwd.Limits(call_steps=0))
+        limited(ffwd.json_schema(True), call_steps=0)
         .matcher()
         .fill_bitmask(ffwd.allocate_bitmask(1, 257))
     ),

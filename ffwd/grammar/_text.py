@@ -47,9 +47,9 @@ def invalid_schema(message: str, pointer: str) -> InvalidSchemaError:
 
 def limit_exceeded(limit: str, maximum: int, pointer: str = "") -> LimitExceededError:
     """Return an error about a limit of this module."""
+    place = at_pointer(pointer)
     error = LimitExceededError(
-        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller"
-        + at_pointer(pointer)
+        f"the limit on {limit} ({maximum}) was exceeded: make the schema smaller{place}"
     )
     error.limit = limit
     error.maximum = maximum
@@ -151,7 +151,7 @@ def _too_much(limit: str, maximum: int, place: _Place) -> InvalidSchemaError | L
     first, again = circle
     name = shortened(first.pointer()) or "the root"
     return invalid_schema(
-        f"the value is circular: {name} contains itself; refer to it with `$ref` instead",
+        f"the value is circular: {name} contains itself; a schema refers to itself by `$ref`",
         again.pointer(),
     )
 

@@ -192,7 +192,7 @@ def test_just_one_thing_is_said(given, structured):
         ({"json_schema": range}, ffwd.UnsupportedTypeError, "range"),
         ({"json_schema": {"type": "strin"}}, ffwd.InvalidSchemaError, "strin"),
         ({"json_schema": '{"type":'}, ffwd.InvalidSchemaError, "not JSON"),
-        ({"json_schema": False}, ffwd.UnsatisfiableSchemaError, "no value"),
+        ({"json_schema": False}, ffwd.UnsatisfiableSchemaError, "no valid value"),
         ({"regex": "("}, ffwd.GrammarError, "not closed"),
         ({"regex": 5}, TypeError, "regex must be text"),
         ({"choice": "yes"}, TypeError, "list of texts"),

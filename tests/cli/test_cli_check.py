@@ -80,7 +80,7 @@ def test_refused_keywords_have_pointers_and_places(tmp_path):
     [
         ("a.json", '{"type":\n "objct"}', "2:2", "is not a type"),
         ("a.json", '{"type": "object",\n "a": }', "2:7", "not JSON"),
-        ("a.json", '{"const": 1, "not": {}}', None, "no value"),
+        ("a.json", '{"const": 1, "not": {}}', None, "`not` excludes every value"),
         ("a.lark", 'start: a\na: "x', "2:4", "not closed"),
         ("a.gbnf", 'root ::= "a" | foo', "1:16", "not defined"),
         ("a.ebnf", 'root ::= "a" | foo', "1:16", "not defined"),

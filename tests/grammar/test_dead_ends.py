@@ -155,13 +155,14 @@ def blamed(
     ]
     lines = [f"{name}: /{pattern}/" for name, pattern in patterns.items()]
     text = "\n".join(["start: " + " | ".join(alternatives), *lines])
-    message = ""
     try:
         ffwd.compile(ffwd.lark(text), byte_vocabulary())
     except ffwd.GrammarError as error:
         message = str(error)
-    assert not message or "takes all that could follow" in message, text
-    return set(re.findall("`([A-Z])`", message)) if message else None
+    else:
+        return None
+    assert "takes all that could follow" in message, text
+    return set(re.findall("`([A-Z])`", message))
 
 
 def test_the_terminal_that_is_named_is_at_fault() -> None:

@@ -244,7 +244,7 @@ REFUSED = [
     ('start: "a" A "b" r "c"\nA: /[ab]+/\nr[max_tokens=2]: /[a-z]*/', "the terminal `A` takes all"),
     ('start: "x" r "b" | "x" A "a"\nA: /a+/\nr[max_tokens=3]: /b+/', None),
     ('start: "a" /[ab]+/ "b"', "a terminal of the rule `start` takes all"),
-    ('start: r "ab"\nr[max_tokens=3]: /(ab)+/', "rule r .* has at most 3 tokens"),
+    ('start: r "ab"\nr[max_tokens=3]: /(ab)+/', "rule `r` .* has at most 3 tokens"),
 ]
 
 

@@ -120,7 +120,7 @@ def test_a_part_that_cannot_end_is_named() -> None:
     )
     calls: list[Callable[[], object]] = [grammar.matcher, grammar.shortest_completion]
     for call in calls:
-        with pytest.raises(ffwd.BudgetError, match="rule long") as caught:
+        with pytest.raises(ffwd.BudgetError, match="rule `long`") as caught:
             call()
         error = caught.value
         assert (error.needed, error.max_tokens, error.line) == (7, 2, 2)  # type: ignore[attr-defined]

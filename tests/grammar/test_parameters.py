@@ -89,7 +89,7 @@ def test_texts_are_those_of_llguidance(peer: Peer, text: str) -> None:
 
 def test_a_condition_that_never_holds_is_a_limit_with_its_rule() -> None:
     text = counters(7, 50, '"X" %if gt([0:8], 200)')
-    with pytest.raises(ffwd.LimitExceededError, match="rule lst") as caught:
+    with pytest.raises(ffwd.LimitExceededError, match="rule `lst`") as caught:
         ffwd.compile(ffwd.lark(text), byte_vocabulary(), limits=ffwd.Limits(compile_steps=None))
     assert caught.value.line == 2
 
@@ -111,7 +111,7 @@ def test_a_part_that_is_only_empty_may_come_back_to_itself() -> None:
 
 def test_too_many_values_of_what_begins_with_itself_are_a_limit_with_its_rule() -> None:
     text = 'start: l::0\nl::_: l::incr([0:32]) "a" %if lt([0:32], 2000000) | "x"'
-    with pytest.raises(ffwd.LimitExceededError, match="rule l may begin with itself") as caught:
+    with pytest.raises(ffwd.LimitExceededError, match="rule `l` may begin with itself") as caught:
         ffwd.compile(ffwd.lark(text), byte_vocabulary(), limits=ffwd.Limits(compile_seconds=None))
     assert caught.value.line == 2
 
@@ -121,6 +121,6 @@ def test_refusals_do_not_depend_on_the_values_that_come() -> None:
         most = f"5{many}{many}{many}"
         step = f'p::_: "a" p::incr([0:16]) %if lt([0:16], {most}) | "b" none %if gt([0:16], 65000)'
         text = f'start: p::0\n{step} | "c"\nnone: "d" none'
-        with pytest.raises(ffwd.GrammarError, match="rule none") as caught:
+        with pytest.raises(ffwd.GrammarError, match="rule `none`") as caught:
             ffwd.compile(ffwd.lark(text), byte_vocabulary())
         assert caught.value.line == 3

@@ -101,7 +101,7 @@ BAD = [
 ]
 REASONS = [
     ("broken", "/properties/a/type", "is not a type"),
-    ("never", "", "no value satisfies"),
+    ("never", "/properties/a", "the schema has no valid value"),
     ("list", "/type", "arguments are an object"),
     ("loose", "", "missing: 'days', 'share', 'unit'"),
     ("now", "", "same name"),

@@ -43,7 +43,7 @@ pub use unused::UnusedRule;
 
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_regular::regex::Ast;
+use ffwd_regular::regex::{Ast, CharClass};
 use whitespace::Whitespace;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -301,17 +301,29 @@ impl Grammar {
         Ok(id)
     }
 
-    /// Puts a token behind a lexeme, wherever the lexeme stands. Equal lexemes are not added to the
-    /// grammar after that.
+    /// Puts a text that no lexeme can take behind some of those that end at their longest match,
+    /// wherever they stand. Nothing is added to the grammar after that.
     ///
     /// # Errors
     /// The grammar has too many nodes.
-    pub fn end_by_token(&mut self, lexeme: NodeId) -> Result<(), LimitExceeded> {
-        let any = TokenSet { items: Box::default(), exclude: true, place: None };
-        let token = self.add(Node::Tokens(Arc::new(any)))?;
-        let copy = NodeId(self.nodes.len() as u32);
-        self.nodes.push(self.node(lexeme).clone());
-        self.nodes[lexeme.0 as usize] = Node::Seq([copy, token].into());
+    pub fn separate(&mut self, lexemes: &[NodeId]) -> Result<(), LimitExceeded> {
+        let separator = CharClass::single(char::MAX);
+        let others = Ast::repeat(Ast::Class(separator.negate()), 0, None);
+        for node in &mut self.nodes {
+            if let Node::Lexeme(Lexeme { language, lexing: Lexing::Longest { .. } }) = node {
+                *language = Ast::intersection([language.clone(), others.clone()]);
+            }
+        }
+        for &id in lexemes {
+            let Node::Lexeme(lexeme) = self.node(id).clone() else { continue };
+            let Lexing::Longest { scope, .. } = lexeme.lexing else { continue };
+            let (language, lexing) = (Ast::Class(separator.clone()), Longest::Greedy);
+            let lexing = Lexing::Longest { scope, lexing };
+            let end = self.add(Node::Lexeme(Lexeme { language, lexing }))?;
+            let copy = NodeId(self.nodes.len() as u32);
+            self.nodes.push(Node::Lexeme(lexeme));
+            self.nodes[id.0 as usize] = Node::Seq([copy, end].into());
+        }
         Ok(())
     }
 

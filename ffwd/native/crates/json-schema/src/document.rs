@@ -52,7 +52,7 @@ pub(super) struct Node {
 pub(super) const SMALL_OBJECT: usize = 12;
 
 /// The start of one of the documents, and its name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Root {
     node: NodeId,
     uri: Box<str>,

@@ -31,6 +31,11 @@ impl Oracle {
         Self { is_empty: self.is_empty.clone(), list: self.list.clone(), spent: Arc::default() }
     }
 
+    /// Returns the work that the current call has spent.
+    pub(super) fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+
     /// Returns all strings of a language, up to a number of them. An undecided language counts as
     /// larger.
     pub(super) fn list(

@@ -205,6 +205,15 @@ impl SchemaSet {
         self.begin().expander.places(&self.program, id)
     }
 
+    /// Returns the error of a limit that was met at one of some schemas.
+    pub fn exceeded_at(&self, ids: &[SchemaId], error: LimitExceeded) -> SchemaError {
+        let places = ids.iter().flat_map(|&id| self.places(id));
+        let place = places.into_iter().next().unwrap_or_default();
+        let within = place.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'));
+        let pointer = within.map_or(place.clone(), |(_, pointer)| pointer.to_owned());
+        SchemaError::limit(error, pointer)
+    }
+
     /// Returns the schema of values that satisfy all of `ids`.
     ///
     /// # Errors

@@ -4,10 +4,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::config::Automaton;
+use crate::error::EngineError;
 use crate::frame::{Frame, StackId};
 use crate::rules::Rules;
 use crate::thread::{Thread, ThreadLexeme, Threads};
-use ffwd_bounds::error::EngineError;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::Verdict;
 

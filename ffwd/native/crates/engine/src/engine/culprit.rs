@@ -1,8 +1,8 @@
 //! Which terminal takes what must follow it, where longest matches leave no text.
 //!
-//! The culprit is a terminal whose end need not be found by its longest match for the grammar to have a
-//! text: it is tried out, with a token behind the terminal, which no terminal can take. Where several
-//! are at fault it is the first of a smallest set of them.
+//! The culprit is a terminal behind which something else would give the grammar a text: it is tried out,
+//! with a character behind the terminal that no terminal can take. Where several are at fault it is
+//! the first of a smallest set of them.
 
 use std::sync::Arc;
 
@@ -27,9 +27,7 @@ pub(super) fn find(
     }
     let has_text = |ended: &[NodeId]| -> Option<bool> {
         let mut grammar = grammar.clone();
-        for &node in ended {
-            grammar.end_by_token(node).ok()?;
-        }
+        grammar.separate(ended).ok()?;
         let done = engine.compile_as_it_is(&grammar, options.clone(), false, Expansion::AsNeeded);
         match done {
             Ok(_) => Some(true),

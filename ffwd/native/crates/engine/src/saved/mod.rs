@@ -7,7 +7,7 @@
 //! | bytes | |
 //! | --- | --- |
 //! | 4 | `ffwd` |
-//! | 1 | the kind of object: [`Kind`] |
+//! | 1 | the kind of object: `Kind` |
 //! | 2 | the version of the format |
 //! | 16 | the fingerprint of the vocabulary |
 //! | 8 | the length of the rest, without the last 8 bytes |

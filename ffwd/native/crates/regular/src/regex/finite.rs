@@ -4,7 +4,7 @@
 //! these numbers needs an alternative for each number of digits. The state of this language is the
 //! greatest exponent that may follow.
 //!
-//! A number is in the language exactly if it is less than [`LIMIT_DIGITS`] × 10^292, with two
+//! A number is in the language exactly if it is less than `LIMIT_DIGITS` × 10^292, with two
 //! theoretical exceptions: the part before the exponent must be less by itself, and leading zeros
 //! of a fraction count up to the 400th.
 
