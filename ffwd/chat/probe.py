@@ -53,7 +53,7 @@ def find_terminators(
     """Return the tokens or the text that follow an assistant's message.
 
     1. The control token after its text, and the last of the prompt, unless the template begins the
-    next message with it.
+       next message with it.
     2. Without one, the token after it when another message follows (GLM's `<|user|>`).
     3. The special token at the end of a message with tool calls (gpt-oss's `<|call|>`).
     4. Without any token, the text that begins the next message.

@@ -3,11 +3,11 @@
 Four mistakes at the seam would damage the output of a model:
 
 1. A tokenizer like SentencePiece adds a space before every text. To a model trained on it, the
-answer `{"a"` after a control token is `▁{"`, so exactly one space comes first, and does not belong
-to the answer.
+   answer `{"a"` after a control token is `▁{"`, so exactly one space comes first, and does not
+   belong to the answer.
 2. An answer that the prompt begins (a prefill) ends in tokens that its continuation may change:
-`{"name": ` ends in a space, and the whole text has `▁"` there. The last tokens are removed, never
-past a control token, and the next ones must encode their bytes.
+   `{"name": ` ends in a space, and the whole text has `▁"` there. The last tokens are removed,
+   never past a control token, and the next ones must encode their bytes.
 3. The grammar's text starts with the prefill as the template has *rendered* it.
 4. A prompt may end within the model's reasoning. The grammar then starts after it.
 

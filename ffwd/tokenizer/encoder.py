@@ -4,11 +4,11 @@ It differs from the tokenizer's encoding of a whole prompt in three ways only:
 
 1. No beginning-of-text token and no dummy space before the text.
 2. Text is text. It contains no special or control tokens: `<|eot_id|>` inside a JSON string becomes
-`<|`, `e`, `ot`… (The tokenizers library has a switch for this, which ignores added tokens without
-the special flag, such as `<tool_call>`.)
+   `<|`, `e`, `ot`… (The tokenizers library has a switch for this, which ignores added tokens
+   without the special flag, such as `<tool_call>`.)
 3. Encoding is lossless. A tokenizer that composes characters (NFC, as Qwen's does) or writes spaces
-as `▁` maps some different texts to the same tokens. This module skips NFC and writes a `▁` of the
-text in byte tokens, so the tokens always have the given bytes.
+   as `▁` maps some different texts to the same tokens. This module skips NFC and writes a `▁` of
+   the text in byte tokens, so the tokens always have the given bytes.
 """
 
 import json

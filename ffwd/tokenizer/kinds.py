@@ -7,7 +7,7 @@ is therefore text only if all of this holds:
 
 1. It is not flagged as special.
 2. Its name has no brackets or bars (`<think>`, `[INST]`, `<|EOT|>`, `<table>` are control; runs of
-spaces, `{{`, and words that a fine-tune added are text).
+   spaces, `{{`, and words that a fine-tune added are text).
 3. The decoder returns its content, and it does not consume the whitespace around it.
 
 Tokens of the model's own vocabulary are text unless their name is a placeholder's. If one of them

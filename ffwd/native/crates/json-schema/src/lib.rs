@@ -5,20 +5,18 @@
 //!
 //! 1. `parser`: JSON text to an arena of nodes (`document`).
 //! 2. `reader` (and the `read_` modules): the reachable subschemas are checked, keyword by keyword
-//! (`dialect`, `rules`), and become records of constraints (`schema`). References (`reference`,
-//! `resources`, `scopes`, `uri`) are resolved to nodes, also those into other documents
-//! (`registry`, `search`). `program` holds them, and `fidelity` reports the support of each
-//! keyword.
+//!    (`dialect`, `rules`), and become records of constraints (`schema`). References (`reference`,
+//!    `resources`, `scopes`, `uri`) are resolved to nodes, also those into other documents
+//!    (`registry`, `search`). `program` holds them, and `fidelity` reports the support of each
+//!    keyword.
 //! 3. `intern`: a [`SchemaId`] is a set of demands that must all hold: subschemas, equal `values`,
-//! and negations of schemas. `plain` and `shape` resolve the obvious cases at once.
+//!    and negations of schemas. `plain` and `shape` resolve the obvious cases at once.
 //! 4. `expand`, `own`, `keys` and `merge`: the constraints on one value become alternatives per
-//! JSON type (`alternatives`, `number_range`, `lattice`, `languages`). `combine` and `exclude` join
-//! them by logic, `unevaluated` with the members that they have evaluated.
+//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`). `combine` and `exclude`
+//!    join them by logic, `unevaluated` with the members that they have evaluated.
 //! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value, and for items that
-//! depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
-//! `normalise`: the alternatives with a value are the [`Normal`] form.
-//! 6. `conflict` and `conflict_words`: the keywords that are the reason if no value satisfies the
-//! schema.
+//!    depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
+//!    `normalise`: the alternatives with a value are the [`Normal`] form.
 
 mod alternatives;
 mod circles;
