@@ -60,8 +60,11 @@ impl Oracle {
 /// Options of [`SchemaSet::parse`](super::SchemaSet::parse).
 #[derive(Clone)]
 pub struct SchemaOptions {
+    /// The budgets of reading and of each later call.
     pub limits: Limits,
+    /// What happens to a keyword that cannot be enforced.
     pub policy: Policy,
+    /// Which spellings of numbers are written.
     pub numbers: Numbers,
     /// What references may lead to.
     pub registry: Arc<Registry>,
