@@ -13,7 +13,7 @@ use ffwd_engine::saved;
 use ffwd_tokenizer::vocabulary::TokenId;
 
 use crate::driver::Driver;
-use ffwd_engine::engine::{BYTES, ENDS};
+use crate::engine::{BYTES, ENDS};
 
 /// A limit was passed, so there is nothing more to be said of this text.
 pub struct Stopped;

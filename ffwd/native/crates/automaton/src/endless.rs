@@ -9,9 +9,9 @@ use super::object::ObjectStateId;
 use super::punctuation::index;
 use super::thread::{Thread, ThreadLexeme};
 use super::value::QueryId;
-use ffwd_regular::expr::lower::Spelling;
 use ffwd_regular::expr::texts::MAX_STEPS as MAX_COUNTED;
 use ffwd_regular::expr::LexState;
+use ffwd_regular::expr::Spelling;
 
 /// The depth below a frame to which infinitely many values are searched.
 pub(super) const MAX_DEPTH: usize = 4;

@@ -18,7 +18,7 @@ use super::value::Schemas;
 use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
 use ffwd_json_schema::{ArraySpec, ObjectSpec, SchemaId};
-use ffwd_regular::expr::lower::{spell, Spelling};
+use ffwd_regular::expr::{spell, Spelling};
 
 /// Nothing is known to satisfy it.
 pub(super) const UNKNOWN: u32 = u32::MAX / 4;

@@ -24,7 +24,7 @@ use super::frame::{Cell, Frame, StackId};
 use super::keys::TextId;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_grammar::symbols::Symbol;
-use ffwd_regular::expr::lower::Spelling;
+use ffwd_regular::expr::Spelling;
 
 /// A completion.
 #[derive(Debug, Default)]

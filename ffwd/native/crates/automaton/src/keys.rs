@@ -22,8 +22,8 @@ use super::punctuation::index;
 use super::used_keys::{UsedId, UsedKeys};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_regular::expr::lower::{spell, unspell_json, Spelling};
 use ffwd_regular::expr::texts::{texts, TextCounter};
+use ffwd_regular::expr::{spell, unspell_json, Spelling};
 use ffwd_regular::expr::{LexState, Lexeme};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

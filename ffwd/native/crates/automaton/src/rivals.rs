@@ -25,9 +25,9 @@ use super::used_keys::UsedId;
 use super::value::{QueryId, Schemas};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_regular::expr::lower::Spelling;
 use ffwd_regular::expr::texts::TextCounter;
 use ffwd_regular::expr::LexState;
+use ffwd_regular::expr::Spelling;
 
 /// How many states one search for a text that has not come enters.
 const MAX_SEARCHED: usize = 200_000;

@@ -4,16 +4,16 @@ use std::fmt;
 use std::time::Duration;
 
 /// Names of the limits that are no fault of the input.
-pub const COMPILE_SECONDS: &str = "compile_seconds";
-pub const CALL_SECONDS: &str = "call_seconds";
-pub const CANCELLATION: &str = "cancellation";
+pub(crate) const COMPILE_SECONDS: &str = "compile_seconds";
+pub(crate) const CALL_SECONDS: &str = "call_seconds";
+pub(crate) const CANCELLATION: &str = "cancellation";
 /// Names of the limits that count steps.
 pub const COMPILE_STEPS: &str = "compile_steps";
-pub const CALL_STEPS: &str = "call_steps";
+pub(crate) const CALL_STEPS: &str = "call_steps";
 /// The limit on the memory of a call.
-pub const WORK_BYTES: &str = "work_bytes";
-/// The memory of the system, which is no limit of this crate.
-pub const SYSTEM_MEMORY: &str = "system_memory";
+pub(crate) const WORK_BYTES: &str = "work_bytes";
+/// What the system has, which is no limit of ours.
+pub(crate) const SYSTEM_MEMORY: &str = "system_memory";
 
 /// A budget that ran out. Everything built before stays usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +39,21 @@ pub enum Breach {
 }
 
 impl LimitExceeded {
+    /// A budget or fixed bound of `maximum`, named as in [`LimitExceeded::limit`].
     pub fn new(limit: &'static str, maximum: usize) -> Self {
         debug_assert!(is_identifier(limit), "{limit}");
         Self { limit, maximum: maximum as u64 }
     }
 
-    pub fn deadline(limit: &'static str, time: Duration) -> Self {
+    pub(crate) fn deadline(limit: &'static str, time: Duration) -> Self {
         Self { limit, maximum: u64::try_from(time.as_micros()).unwrap_or(u64::MAX) }
     }
 
-    pub fn cancelled() -> Self {
+    pub(crate) fn cancelled() -> Self {
         Self { limit: CANCELLATION, maximum: 0 }
     }
 
+    /// Whose fault it is: the input's, the clock's, the canceller's or the system's.
     pub fn breach(&self) -> Breach {
         match self.limit {
             COMPILE_SECONDS | CALL_SECONDS => Breach::Deadline,

@@ -26,6 +26,7 @@ const QUANTUM: u64 = 4096;
 pub struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
+    /// Ends the calls that have this flag with their next look at it, until [`Self::reset`].
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -35,6 +36,7 @@ impl Cancellation {
         self.0.store(false, Ordering::Release);
     }
 
+    /// Whether calls with this flag end.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)

@@ -106,7 +106,8 @@ impl ObjectSpec {
     }
 
     /// Returns the schema of every further key, if they form at most one class.
-    pub fn additional(&self) -> Option<SchemaId> {
+    #[cfg(test)]
+    pub(crate) fn additional(&self) -> Option<SchemaId> {
         self.others.first().map(|class| class.schema)
     }
 
@@ -144,7 +145,7 @@ impl ArraySpec {
     }
 
     /// Whether it has no constraint over several items.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.contains.is_empty() && !self.unique && !self.repeats
     }
 

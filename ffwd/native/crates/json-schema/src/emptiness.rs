@@ -10,9 +10,9 @@ use super::number_range::NumberRange;
 use super::options::{Numbers, SchemaOptions};
 use super::{NumberSpec, StringSpec};
 use ffwd_regular::regex::decimal::MAX_DIGITS;
-use ffwd_regular::regex::magnitude::MAX_EXCLUDED_STEPS;
 use ffwd_regular::regex::numbers::{self, Bound, NumberConstraint, NumberError};
 use ffwd_regular::regex::Ast;
+use ffwd_regular::regex::MAX_EXCLUDED_STEPS;
 
 /// Values of `enum` that are matched against languages one by one when a normal form is made, also
 /// where that takes a search.

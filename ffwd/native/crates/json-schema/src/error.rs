@@ -11,24 +11,36 @@ pub use ffwd_bounds::error::LimitExceeded;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message} (at {place})", place = Place(.pointer))]
 pub struct SchemaError {
+    /// Whether the text, a feature, the values or a budget is at fault.
     pub kind: SchemaErrorKind,
     /// JSON pointer into the schema document (`~0` and `~1` escapes); empty for the root.
     pub pointer: String,
     /// The error, and what would work.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaErrorKind {
-    /// The text is not JSON (no keyword), or the standard forbids a keyword's value.
-    Invalid { keyword: Option<String> },
+    /// The text is not JSON (no keyword), or a keyword's value is not what the standard asks for.
+    Invalid {
+        /// The keyword whose value is at fault, if one is.
+        keyword: Option<String>,
+    },
     /// A keyword of the standard, used in a way that is not supported.
-    Unsupported { keyword: String },
+    Unsupported {
+        /// The keyword.
+        keyword: String,
+    },
     /// No value satisfies the schema.
     Unsatisfiable,
     /// A budget was passed, or time has run out: see [`LimitExceeded`].
-    Limit { limit: &'static str, maximum: u64 },
+    Limit {
+        /// As [`LimitExceeded::limit`].
+        limit: &'static str,
+        /// As [`LimitExceeded::maximum`].
+        maximum: u64,
+    },
 }
 
 struct Place<'a>(&'a str);

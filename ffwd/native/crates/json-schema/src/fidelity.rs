@@ -28,6 +28,7 @@ pub enum Fidelity {
 }
 
 impl Fidelity {
+    /// The name in lower case, as reports have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Enforced => "enforced",
@@ -43,7 +44,9 @@ impl Fidelity {
 pub struct KeywordFidelity {
     /// JSON pointer of the keyword's value.
     pub pointer: String,
+    /// The keyword.
     pub keyword: String,
+    /// What becomes of it.
     pub fidelity: Fidelity,
     /// Why it is not enforced.
     pub reason: String,

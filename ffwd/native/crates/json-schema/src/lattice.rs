@@ -5,7 +5,7 @@ use num_bigint::{BigInt, Sign};
 use super::error::LimitExceeded;
 use super::number_range::{NumberRange, RangeEnd};
 use ffwd_regular::regex::decimal::MAX_EXPONENT;
-use ffwd_regular::regex::magnitude::MAX_EXCLUDED_STEPS;
+use ffwd_regular::regex::MAX_EXCLUDED_STEPS;
 use ffwd_regular::regex::{Decimal, NumberKinds};
 
 /// Multiples that are looked at to find those which are not excluded.

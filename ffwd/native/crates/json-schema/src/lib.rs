@@ -1,7 +1,44 @@
-//! JSON Schema: a document is parsed, its references are resolved, and each subschema is brought,
-//! lazily, to a normal form per JSON type. This module is independent of automata and tokens.
+//! JSON Schema, from a document to a normal form that says per JSON type what is allowed.
 //!
-//! The steps from text to normal form:
+//! The idea: a schema is a conjunction of subschemas, and whoever writes a value needs to know its
+//! alternatives. So an interned [`SchemaId`] stands for a set of demands, and [`SchemaSet::normal`]
+//! brings it, when asked, to a [`Normal`]: for each type a list of alternatives of which one must
+//! hold, without references, `allOf`, `oneOf` or `not`, and none that no value satisfies.
+//!
+//! Start with these:
+//!
+//! * [`SchemaSet`]: a document that was read, checked and resolved; its methods answer by id
+//! * [`Normal`], [`ObjectSpec`], [`ArraySpec`]: the alternatives; members and items have ids again
+//! * [`SchemaOptions`]: limits, the [`Policy`] for unsupported keywords, and a [`Registry`] of the
+//!   documents that references may lead to; nothing is fetched
+//! * [`SchemaError`]: what is wrong with a schema, and the JSON pointer where
+//! * [`fidelity_report`]: what becomes of each keyword
+//!
+//! This crate does not know automata, bytes or tokens, nor in which layout a value is written.
+//! Whether a pattern has any text is a question that its caller answers, in [`SchemaOptions::new`].
+//!
+//! ```
+//! use ffwd_json_schema::{SchemaErrorKind, SchemaOptions, SchemaSet};
+//!
+//! // These schemas have no pattern to ask about.
+//! let options = || SchemaOptions::new(|_| Ok((false, 0)));
+//! let text = r#"{"type": "object", "required": ["id"], "allOf": [
+//!     {"properties": {"id": {"type": ["integer", "string"]}}},
+//!     {"properties": {"id": {"minimum": 1, "not": {"type": "string"}}}}]}"#;
+//! let set = SchemaSet::parse(text, options())?;
+//! let object = &set.normal(set.root())?.objects[0];
+//! let id = &object.properties[0];
+//! assert_eq!((&*id.name, id.required), ("id", true));
+//! let id = set.normal(id.schema)?;
+//! assert_eq!((id.numbers.len(), id.strings.len()), (1, 0));
+//!
+//! let text = r#"{"type": "array", "minItems": 2, "maxItems": 1}"#;
+//! let error = SchemaSet::parse(text, options()).unwrap_err();
+//! assert_eq!((error.kind, &*error.pointer), (SchemaErrorKind::Unsatisfiable, ""));
+//! # Ok::<(), ffwd_json_schema::SchemaError>(())
+//! ```
+//!
+//! # From text to normal form, a module a step
 //!
 //! 1. `parser`: JSON text to an arena of nodes (`document`).
 //! 2. `reader` (and the `read_` modules): the reachable subschemas are checked, keyword by keyword
@@ -17,6 +54,8 @@
 //! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value, and for items that
 //!    depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
 //!    `normalise`: the alternatives with a value are the [`Normal`] form.
+
+#![deny(missing_docs)]
 
 mod alternatives;
 mod circles;
@@ -43,7 +82,7 @@ mod lattice;
 mod matching;
 mod memory;
 mod merge;
-pub mod normal;
+mod normal;
 mod normalise;
 mod number_range;
 mod one_of;
@@ -86,12 +125,12 @@ mod unevaluated;
 mod uri;
 mod values;
 
-pub use error::{LimitExceeded, SchemaError, SchemaErrorKind};
+pub use error::{SchemaError, SchemaErrorKind};
 pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };
-pub use options::{LanguageIsEmpty, Limits, ListLanguage, Numbers, Policy, SchemaOptions};
+pub use options::{Limits, Numbers, Oracle, Policy, SchemaOptions};
 pub use registry::Registry;
 pub use set::{SchemaSet, PARTS};
 pub use values::ValueId;

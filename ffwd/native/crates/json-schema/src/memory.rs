@@ -16,7 +16,7 @@ fn languages(languages: &[Ast]) -> usize {
 
 impl ObjectSpec {
     /// Beside the names of properties, which are the document's.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let keys = self.others.iter().filter_map(|class| class.keys.as_ref());
         size_of::<Self>()
             + size_of_val(&*self.properties)
@@ -27,6 +27,7 @@ impl ObjectSpec {
 }
 
 impl ArraySpec {
+    /// About how many bytes of memory it holds.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.prefix) + size_of_val(&*self.contains)
     }

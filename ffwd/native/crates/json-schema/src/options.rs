@@ -65,8 +65,11 @@ impl Oracle {
 /// Options of [`SchemaSet::parse`](super::SchemaSet::parse).
 #[derive(Clone)]
 pub struct SchemaOptions {
+    /// The budgets of reading and of each later call.
     pub limits: Limits,
+    /// What happens to a keyword that cannot be enforced.
     pub policy: Policy,
+    /// Which spellings of numbers are written.
     pub numbers: Numbers,
     /// The documents of references.
     pub registry: Arc<Registry>,

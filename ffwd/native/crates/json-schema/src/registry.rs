@@ -19,7 +19,7 @@ impl Registry {
     }
 
     /// With other documents beside these.
-    pub fn with(&self, documents: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn with(&self, documents: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut all = self.documents.clone();
         all.extend(documents);
         Self { documents: all }

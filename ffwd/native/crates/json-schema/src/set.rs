@@ -377,21 +377,6 @@ impl SchemaSet {
         solver.has_other_value(self.context(), id, &avoided)
     }
 
-    /// Returns the schema of an undeclared key's value; `None` if the key is forbidden.
-    ///
-    /// # Errors
-    /// A limit is exceeded.
-    pub fn other_schema(
-        &self,
-        spec: &ObjectSpec,
-        name: &Arc<str>,
-    ) -> Result<Option<SchemaId>, SchemaError> {
-        let mut solver = self.begin();
-        let schema = solver.expander.class_schema(&spec.others, name);
-        let schema = schema.map_err(|e| self.exceeded(&solver, None, e))?;
-        Ok(Some(schema).filter(|&schema| schema != SchemaId::NEVER))
-    }
-
     /// The solver with the budget of a new call.
     fn begin(&self) -> MutexGuard<'_, Solver> {
         let mut solver = self.solver.lock();

@@ -10,10 +10,13 @@ use serde_json::Value;
 /// Whether keys must come in the order of [`ObjectSpec`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
+    /// Keys may come in any order.
     Free,
+    /// Declared keys come in the order of their declaration.
     Declared,
 }
 
+/// Whether some alternative of the normal form of `id` has the value.
 pub fn validates(set: &SchemaSet, id: SchemaId, value: &Value, order: Order) -> bool {
     let normal: &Normal = &set.normal(id).unwrap();
     match value {

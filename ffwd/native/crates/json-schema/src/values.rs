@@ -11,6 +11,7 @@ use super::read_scalars::decimal;
 use super::schema::Types;
 use ffwd_regular::regex::Decimal;
 
+/// An interned JSON value: equal values of one [`SchemaSet`](super::SchemaSet) have the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::token_set::{clear_bits, set_bits, Bitmap};
 use ffwd_bounds::error::LimitExceeded;
-use ffwd_regular::expr::byte_set::ByteSet;
 use ffwd_regular::expr::lexeme::Ends;
+use ffwd_regular::expr::ByteSet;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 

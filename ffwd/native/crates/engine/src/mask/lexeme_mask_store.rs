@@ -13,7 +13,7 @@ use super::rest_tries::RestTries;
 use super::walk::{compute, View};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::expr::lexeme::FreeText;
-use ffwd_regular::expr::store::ExprId;
+use ffwd_regular::expr::ExprId;
 use ffwd_regular::expr::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 use ffwd_tokenizer::vocabulary::{NodeId, Vocabulary};

@@ -4,8 +4,7 @@
 use super::lexeme_mask::{Inner, LexemeMask};
 use super::rest_tries::RestTries;
 use super::walk::{Collected, View};
-use ffwd_regular::expr::listed::{Listed, Span};
-use ffwd_regular::expr::{LexState, Lexeme, Spelling, Verdict};
+use ffwd_regular::expr::{LexState, Lexeme, Listed, Span, Spelling, Verdict};
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
 /// Walks a subtree from a state of a lexeme in which nothing but these texts may follow.

@@ -10,8 +10,8 @@ use super::loops::{ChangesId, KnownChanges, Loops};
 use super::rest_tries::RestTries;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_regular::expr::byte_set::ByteSet;
 use ffwd_regular::expr::lexeme::{Ends, Row};
+use ffwd_regular::expr::ByteSet;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 

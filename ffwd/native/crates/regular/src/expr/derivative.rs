@@ -112,10 +112,6 @@ impl ByteClasses {
     pub fn len(&self) -> usize {
         self.representatives.len()
     }
-
-    pub fn is_empty(&self) -> bool {
-        false
-    }
 }
 
 /// Derivatives and emptiness of the expressions of one store, memoised.
@@ -322,12 +318,6 @@ impl Derivatives {
             self.alive.insert(dead, false);
         }
         Ok(false)
-    }
-
-    /// Forgets memos that can be computed again.
-    pub fn clear(&mut self) {
-        self.memo.clear();
-        self.advanced.clear();
     }
 
     pub fn memory_bytes(&self) -> usize {

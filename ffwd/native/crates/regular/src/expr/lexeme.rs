@@ -69,6 +69,7 @@ pub type Verdict = u128;
 /// The identity of a lexeme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LexemeSpec {
+    /// How the characters of all languages are written as bytes.
     pub spelling: Spelling,
     /// At most 128 languages; bit `i` of a verdict belongs to the `i`-th.
     pub languages: Arc<[Ast]>,
@@ -80,6 +81,7 @@ pub struct LexemeSpec {
     pub follow: Option<ByteSet>,
     /// Whether nothing but the lexeme itself, begun anew, follows it: then its own first bytes do.
     pub follows_itself: bool,
+    /// Where the lexeme ends among the positions that the languages allow.
     pub ends: Ends,
 }
 
@@ -91,7 +93,10 @@ pub enum Ends {
     Anywhere,
     /// Only where no language can go on; but as soon as one of the lazy ones can end, with those
     /// of them that do.
-    Longest { lazy: Verdict },
+    Longest {
+        /// The lazy languages.
+        lazy: Verdict,
+    },
 }
 
 impl LexemeSpec {
@@ -130,7 +135,7 @@ pub fn first_bits(count: usize) -> Verdict {
 /// How many languages one lexeme can tell apart.
 pub const MAX_LANGUAGES: usize = Verdict::BITS as usize;
 /// How many states one lexeme may have.
-pub const MAX_STATES: usize = 1_000_000; // well below what a `LexState` can number
+pub(crate) const MAX_STATES: usize = 1_000_000; // well below what a `LexState` can number
 
 /// The continuations of a state: an expression for each living language, in order. Usually few of
 /// many are left.
@@ -171,7 +176,9 @@ struct Builder {
 pub struct FreeText {
     /// The characters, as an expression of the lexeme; `None` for any.
     pub kind: Option<ExprId>,
+    /// The fewest characters that may still follow.
     pub min: u32,
+    /// The most characters that may still follow; `None` if their number is not bounded.
     pub max: Option<u32>,
 }
 
@@ -180,6 +187,8 @@ const FIXED_BYTES: usize = 8 << 10;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
+/// The automaton of a [`LexemeSpec`]. States are built when a transition first leads to them, and stay
+/// as long as the lexeme; threads may share it.
 #[derive(Debug)]
 pub struct Lexeme {
     /// Unique in the process.
@@ -204,6 +213,11 @@ pub struct Lexeme {
 }
 
 impl Lexeme {
+    /// Builds the start of the automaton, with no transition yet.
+    ///
+    /// # Errors
+    /// The spec has more than [`MAX_LANGUAGES`] languages, a language passes a fixed bound, or the
+    /// meter of the thread runs out.
     pub fn new(spec: LexemeSpec) -> Result<Self, LimitExceeded> {
         Self::with_tables_from(spec, LISTED_FROM)
     }
@@ -284,6 +298,7 @@ impl Lexeme {
         self.id
     }
 
+    /// What the lexeme was built from.
     pub fn spec(&self) -> &LexemeSpec {
         &self.spec
     }
@@ -581,6 +596,7 @@ pub struct Row<'l> {
 }
 
 impl Row<'_> {
+    /// The state to which the transitions belong.
     #[inline]
     pub fn state(&self) -> LexState {
         self.state

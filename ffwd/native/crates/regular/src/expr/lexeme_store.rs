@@ -44,6 +44,7 @@ const NEW_STEPS: usize = 400;
 const LOOKED_AT: usize = 4;
 
 impl LexemeStore {
+    /// An empty store with a budget of so many bytes for the lexemes that it may evict.
     pub fn new(max_bytes: usize) -> Self {
         Self { entries: Mutex::default(), max_bytes: AtomicUsize::new(max_bytes) }
     }
@@ -61,6 +62,10 @@ impl LexemeStore {
         drop(let_go);
     }
 
+    /// The lexeme of a spec, built if the store has none.
+    ///
+    /// # Errors
+    /// Those of [`Lexeme::new`].
     pub fn get(&self, spec: &LexemeSpec) -> Result<Arc<Lexeme>, LimitExceeded> {
         if let Some(known) = self.entries.lock().get(spec) {
             return Ok(known);
@@ -102,15 +107,18 @@ impl LexemeStore {
         *entries = Entries { kept, ..Entries::default() };
     }
 
+    /// How many lexemes the store holds.
     pub fn len(&self) -> usize {
         let entries = self.entries.lock();
         entries.kept.len() + entries.by_spec.len()
     }
 
+    /// Whether the store holds no lexeme.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// About how many bytes of memory its lexemes hold.
     pub fn memory_bytes(&self) -> usize {
         let entries = self.entries.lock();
         let kept = entries.kept.values();

@@ -112,10 +112,12 @@ impl TextTable {
         self.starts.len() - 1
     }
 
+    /// Whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// The bytes of the text at an index of the sorted order.
     #[inline]
     pub fn text(&self, place: usize) -> &[u8] {
         &self.bytes[self.starts[place] as usize..self.starts[place + 1] as usize]
@@ -127,6 +129,7 @@ impl TextTable {
         self.text(place).get(at).copied()
     }
 
+    /// About how many bytes of memory the table holds.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
             + self.starts.capacity() * 4
@@ -200,15 +203,17 @@ pub struct Listed {
 
 impl Listed {
     /// All texts of a table; `None` if it has none.
-    pub fn all(table: Arc<TextTable>) -> Option<Self> {
+    pub(crate) fn all(table: Arc<TextTable>) -> Option<Self> {
         let to = table.len() as u32;
         (to > 0).then_some(Self { table, span: Span { from: 0, to, read: 0 } })
     }
 
+    /// The table that the texts stand in.
     pub fn table(&self) -> &TextTable {
         &self.table
     }
 
+    /// Which texts of the table are left, and how much of them was read.
     pub fn span(&self) -> Span {
         self.span
     }
@@ -219,29 +224,29 @@ impl Listed {
     }
 
     /// Whether one of the texts ends here.
-    pub fn ends(&self) -> bool {
+    pub(crate) fn ends(&self) -> bool {
         self.table.ends(self.span)
     }
 
     /// Whether nothing may follow.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.table.is_over(self.span)
     }
 
     /// Returns the rests after one more byte.
-    pub fn next(&self, byte: u8) -> Option<Self> {
+    pub(crate) fn next(&self, byte: u8) -> Option<Self> {
         let span = self.table.split(self.span, byte).0?;
         Some(Self { table: self.table.clone(), span })
     }
 
-    /// Returns the rests of the texts.
-    pub fn rests(&self) -> impl Iterator<Item = &[u8]> {
+    /// What is left of the texts.
+    pub(crate) fn rests(&self) -> impl Iterator<Item = &[u8]> {
         self.span.places().map(|place| &self.table.text(place)[self.span.read as usize..])
     }
 
-    /// Returns the lengths and bytes of the rests. For many texts the bytes are those of the whole
-    /// texts, and none is known to be in each.
-    pub fn extent(&self) -> Extent {
+    /// The lengths and bytes of what is left. Of many texts the bytes are those of the whole texts,
+    /// and none is known to be in each.
+    pub(crate) fn extent(&self) -> Extent {
         let (places, read) = (self.span.places(), self.span.read);
         if places.len() <= 2 * BLOCK {
             return self.rests().map(Extent::of).fold(Extent::NONE, Extent::with);
@@ -256,7 +261,7 @@ impl Listed {
     }
 
     /// All bytes that occur in the table.
-    pub fn occurring(&self) -> ByteSet {
+    pub(crate) fn occurring(&self) -> ByteSet {
         self.table.occurring
     }
 

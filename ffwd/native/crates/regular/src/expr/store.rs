@@ -19,20 +19,20 @@ use crate::regex::{Finite, Magnitude};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 
-/// An expression of an [`ExprStore`].
+/// An expression of an `ExprStore`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(pub(super) u32);
 
 impl ExprId {
     /// No string.
-    pub const EMPTY: Self = Self(0);
+    pub(crate) const EMPTY: Self = Self(0);
     /// The empty string.
-    pub const EPSILON: Self = Self(1);
+    pub(crate) const EPSILON: Self = Self(1);
     /// Every string of bytes.
-    pub const EVERYTHING: Self = Self(2);
+    pub(crate) const EVERYTHING: Self = Self(2);
 
     #[inline]
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -234,10 +234,6 @@ impl ExprStore {
 
     pub fn len(&self) -> usize {
         self.exprs.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     fn intern(&mut self, expr: Expr) -> Result<ExprId, LimitExceeded> {

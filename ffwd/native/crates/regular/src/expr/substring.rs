@@ -172,11 +172,6 @@ impl SubstringTable {
         Ok(Self { pieces, text, starts, transitions, longest, longest_piece, occurring, hash })
     }
 
-    /// How many states there are.
-    pub fn num_states(&self) -> usize {
-        self.longest.len()
-    }
-
     fn piece(&self, transition: u32) -> &[u8] {
         &self.pieces[self.transitions[transition as usize].piece as usize]
     }
@@ -382,7 +377,7 @@ mod tests {
             .collect();
         let spelled: Vec<Vec<u8>> = text.iter().map(|c| c.clone().into_bytes()).collect();
         let table = SubstringTable::new(&spelled).unwrap();
-        assert!(table.num_states() <= 2 * text.len());
+        assert!(table.longest.len() <= 2 * text.len());
         assert!(table.transitions.len() <= 3 * text.len());
         let language = substring_of(&text);
         let lexeme = Lexeme::new(LexemeSpec::new(Spelling::Utf8, [language])).unwrap();

@@ -67,16 +67,18 @@ impl CharClass {
         &self.ranges
     }
 
+    /// Whether no character belongs to it.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
+    /// Whether a character belongs to it.
     pub fn contains(&self, character: char) -> bool {
         let code = character as u32;
         self.ranges.iter().any(|&(low, high)| low <= code && code <= high)
     }
 
-    pub fn union(&self, other: &Self) -> Self {
+    pub(crate) fn union(&self, other: &Self) -> Self {
         Self::new(self.ranges.iter().chain(other.ranges.iter()).copied())
     }
 
@@ -96,7 +98,7 @@ impl CharClass {
         Self::new(gaps)
     }
 
-    pub fn intersect(&self, other: &Self) -> Self {
+    pub(crate) fn intersect(&self, other: &Self) -> Self {
         self.negate().union(&other.negate()).negate()
     }
 }
@@ -119,12 +121,17 @@ pub enum Ast {
     Finite(Finite),
     /// Runs of neighbouring pieces of a text.
     Substring(Arc<Chunks>),
+    /// The operands one after the other.
     Concat(Arc<[Ast]>),
+    /// Strings that belong to at least one operand.
     Alternation(Arc<[Ast]>),
     /// `min..=max` copies; `max` of `None` is unbounded. Never unrolled here.
     Repeat {
+        /// What is repeated.
         inner: Arc<Ast>,
+        /// The fewest copies.
         min: u32,
+        /// The most copies; `None` if their number is not bounded.
         max: Option<u32>,
     },
     /// Strings that belong to every operand.
@@ -134,7 +141,9 @@ pub enum Ast {
     /// A language of which not every text is known: `known`, and at most `possible`. It stands for
     /// what is known, and so does its complement. Neither has an approximation in it.
     Approximate {
+        /// The texts that belong to the language for certain.
         known: Arc<Ast>,
+        /// All texts that may belong to it.
         possible: Arc<Ast>,
     },
     /// The empty span where all the text before it belongs to the operand. Only in a language of
@@ -148,6 +157,7 @@ pub enum Ast {
 /// The dependence of a language's spans on their context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
+    /// On nothing.
     Nowhere,
     /// On the text before them.
     Behind,
@@ -161,6 +171,7 @@ impl Ast {
         Self::repeat(Self::Class(CharClass::any()), 0, None)
     }
 
+    /// This text and no other; it may be empty.
     pub fn literal(text: &str) -> Self {
         if text.is_empty() {
             Self::Epsilon
@@ -169,10 +180,11 @@ impl Ast {
         }
     }
 
-    pub fn magnitude(constraint: &MagnitudeConstraint) -> Self {
+    pub(crate) fn magnitude(constraint: &MagnitudeConstraint) -> Self {
         Magnitude::new(constraint).map_or(Self::Empty, |state| Self::Magnitude(Arc::new(state)))
     }
 
+    /// One character of a class; [`Self::Empty`] if it has none.
     pub fn class(class: CharClass) -> Self {
         if class.is_empty() {
             Self::Empty
@@ -181,6 +193,7 @@ impl Ast {
         }
     }
 
+    /// The parts one after the other, with nested sequences flattened.
     pub fn concat(parts: impl IntoIterator<Item = Ast>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
@@ -198,6 +211,7 @@ impl Ast {
         }
     }
 
+    /// The texts of any part, with nested alternations flattened.
     pub fn alternation(parts: impl IntoIterator<Item = Ast>) -> Self {
         let mut parts = parts.into_iter().filter(|part| !matches!(part, Self::Empty));
         // One part is itself: it may be an alternation of very many.
@@ -217,6 +231,7 @@ impl Ast {
         }
     }
 
+    /// From `min` to `max` copies; `None` for any number from `min` on. Empty if `min` is the greater.
     pub fn repeat(inner: Ast, min: u32, max: Option<u32>) -> Self {
         match (&inner, min, max) {
             (_, min, Some(max)) if min > max => Self::Empty,
@@ -228,10 +243,11 @@ impl Ast {
         }
     }
 
-    pub fn optional(inner: Ast) -> Self {
+    pub(crate) fn optional(inner: Ast) -> Self {
         Self::repeat(inner, 0, Some(1))
     }
 
+    /// The texts that belong to all parts; any text if there is no part.
     pub fn intersection(parts: impl IntoIterator<Item = Ast>) -> Self {
         let mut kept: Vec<Ast> = Vec::new();
         for part in parts {
@@ -249,6 +265,7 @@ impl Ast {
         }
     }
 
+    /// The empty span after a text of the language: see [`Self::Before`].
     pub fn before(text: Ast) -> Self {
         match text {
             Self::Empty => Self::Empty,
@@ -256,6 +273,7 @@ impl Ast {
         }
     }
 
+    /// The empty span before a text of the language: see [`Self::After`].
     pub fn after(text: Ast) -> Self {
         match text {
             Self::Empty => Self::Empty,
@@ -301,10 +319,11 @@ impl Ast {
         }
     }
 
-    pub fn approximate(known: Ast, possible: Ast) -> Self {
+    pub(crate) fn approximate(known: Ast, possible: Ast) -> Self {
         Self::Approximate { known: Arc::new(known), possible: Arc::new(possible) }
     }
 
+    /// Whether the language or a part of it is [`Self::Approximate`].
     pub fn is_approximate(&self) -> bool {
         match self {
             Self::Approximate { .. } => true,

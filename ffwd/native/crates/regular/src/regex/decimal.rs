@@ -14,10 +14,13 @@ pub const MAX_EXPONENT: i64 = 1100;
 /// Why a text is not a [`Decimal`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecimalError {
+    /// The text does not have the syntax of a JSON number.
     #[error("not a JSON number")]
     NotANumber,
+    /// It has more than [`MAX_DIGITS`] digits between the first and the last that is not zero.
     #[error("the number has more than {MAX_DIGITS} significant digits")]
     TooManyDigits,
+    /// The power of ten of its first or last digit is beyond [`MAX_EXPONENT`].
     #[error("the number's power of ten is beyond ±{MAX_EXPONENT}")]
     ExponentTooLarge,
 }
@@ -70,10 +73,12 @@ impl Decimal {
         Ok(Self { negative: spelling.negative, digits: digits.into(), exponent })
     }
 
+    /// Whether the value is 0.
     pub fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }
 
+    /// Whether the value is below 0.
     pub fn is_negative(&self) -> bool {
         self.negative
     }
@@ -89,7 +94,7 @@ impl Decimal {
     }
 
     /// The power of ten of the first significant digit: 2 for 123, -1 for 0.5, 0 for zero.
-    pub fn leading_exponent(&self) -> i64 {
+    pub(crate) fn leading_exponent(&self) -> i64 {
         if self.is_zero() {
             0
         } else {
@@ -98,12 +103,12 @@ impl Decimal {
     }
 
     /// The value without its sign.
-    pub fn magnitude(&self) -> Self {
+    pub(crate) fn magnitude(&self) -> Self {
         Self { negative: false, ..self.clone() }
     }
 
     /// The digits with the decimal point after the first: 1.25 for -125. Zero for zero.
-    pub fn mantissa(&self) -> Self {
+    pub(crate) fn mantissa(&self) -> Self {
         Self {
             negative: false,
             digits: self.digits.clone(),
@@ -111,7 +116,7 @@ impl Decimal {
         }
     }
 
-    pub fn negated(&self) -> Self {
+    pub(crate) fn negated(&self) -> Self {
         Self { negative: !self.negative && !self.is_zero(), ..self.clone() }
     }
 
@@ -181,7 +186,7 @@ impl Decimal {
 
     /// The plain digits before and after the decimal point, without sign: `("0", "05")` for
     /// -0.05, `("1200", "")` for 1200.
-    pub fn plain_parts(&self) -> (String, String) {
+    pub(crate) fn plain_parts(&self) -> (String, String) {
         let point = self.digits.len() as i64 + self.exponent;
         let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
         if self.is_zero() {

@@ -23,7 +23,9 @@ pub(super) const EXPRESSION_SIZE: &str = "pattern_size";
 pub struct PatternError {
     /// The offset, in characters from the pattern's start.
     pub offset: usize,
+    /// Whether the syntax, a feature or the size is at fault.
     pub kind: PatternErrorKind,
+    /// The fault in words, without its position.
     pub message: String,
 }
 

@@ -80,7 +80,7 @@ pub struct Finite {
 }
 
 impl Finite {
-    pub fn new(kind: FiniteKind) -> Self {
+    pub(crate) fn new(kind: FiniteKind) -> Self {
         Self { kind, place: Place::Start, room: LIMIT_EXPONENT, tied: Some(0), exponent: 0 }
     }
 
@@ -96,7 +96,7 @@ impl Finite {
     }
 
     /// Whether the text must end here.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.place == Place::Over
     }
 

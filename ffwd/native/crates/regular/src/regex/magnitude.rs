@@ -132,7 +132,7 @@ impl Hash for Magnitude {
 
 impl Magnitude {
     /// The magnitudes that satisfy the constraint; none if there are none.
-    pub fn new(constraint: &MagnitudeConstraint) -> Option<Self> {
+    pub(crate) fn new(constraint: &MagnitudeConstraint) -> Option<Self> {
         let MagnitudeConstraint { low, high, multiple_of, not_multiple_of, excluded, point } =
             constraint;
         let every = |step: &Decimal| multiple_of.as_ref().is_some_and(|m| m.is_multiple_of(step));

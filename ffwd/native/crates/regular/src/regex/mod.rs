@@ -5,7 +5,7 @@
 //! is lowered to byte expressions.
 
 mod anchors;
-pub mod ast;
+mod ast;
 mod case;
 mod context;
 pub mod decimal;
@@ -13,17 +13,17 @@ mod digit_range;
 mod earliest;
 pub mod ecma;
 mod ecma_class;
-pub mod error;
-pub mod finite;
+mod error;
+mod finite;
 pub mod formats;
-pub mod magnitude;
+mod magnitude;
 mod membership;
 mod node;
-pub mod number_kinds;
+mod number_kinds;
 pub mod numbers;
 #[cfg(any(test, feature = "testing"))]
 pub mod oracle;
-pub mod pattern;
+mod pattern;
 mod piece;
 mod python;
 mod python_class;
@@ -37,7 +37,7 @@ pub use ast::{Ast, CharClass, Look};
 pub use decimal::{Decimal, DecimalError};
 pub use error::{PatternError, PatternErrorKind};
 pub use finite::Finite;
-pub use magnitude::Magnitude;
+pub use magnitude::{Magnitude, MAX_EXCLUDED_STEPS};
 pub use number_kinds::NumberKinds;
 pub use pattern::{parse, Dialect, PatternOptions};
 pub use substring::substring_of;

@@ -8,15 +8,16 @@ use super::Decimal;
 pub struct NumberKinds(u8);
 
 impl NumberKinds {
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
     /// Integers without a fraction and an exponent: what draft 4 calls integers.
     pub const DIGITS: Self = Self(1);
     /// Integers with a fraction or an exponent.
-    pub const MARKED_INTEGERS: Self = Self(2);
+    pub(crate) const MARKED_INTEGERS: Self = Self(2);
     /// Integers by value.
     pub const INTEGERS: Self = Self(3);
     /// Numbers that are no integers by value.
     pub const FRACTIONS: Self = Self(4);
+    /// Every JSON number.
     pub const ALL: Self = Self(7);
 
     /// Returns the kinds of `"type": "integer"`.
@@ -28,20 +29,24 @@ impl NumberKinds {
         }
     }
 
+    /// The kinds of both sets.
     #[must_use]
     pub fn intersect(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
+    /// The kinds that are not in the set.
     #[must_use]
     pub fn complement(self) -> Self {
         Self(!self.0 & Self::ALL.0)
     }
 
+    /// Whether the sets have a kind in common.
     pub fn overlaps(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
+    /// Whether there is no kind.
     pub fn is_none(self) -> bool {
         self == Self::NONE
     }

@@ -24,14 +24,19 @@ const MAX_LISTED: usize = 1 << 22;
 /// The constraints on a number, all of which must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NumberConstraint {
+    /// Which kinds of numbers are allowed.
     pub kinds: NumberKinds,
+    /// The lower bound.
     pub minimum: Option<Bound>,
+    /// The upper bound.
     pub maximum: Option<Bound>,
     /// Beside it there are only kinds.
     pub one_of: Option<Vec<Decimal>>,
     /// Above 0, and so are those of `not_multiple_of`.
     pub multiple_of: Option<Decimal>,
+    /// Steps, all above 0, of which no number is a multiple.
     pub not_multiple_of: Vec<Decimal>,
+    /// Values that no number has.
     pub none_of: Vec<Decimal>,
     /// Whether integers, where only they satisfy the constraint, are written as digits alone, and
     /// whether numbers are finite in double precision. A bound beyond the greatest double lifts
@@ -42,8 +47,10 @@ pub struct NumberConstraint {
 /// The power of ten of steps of which only few multiples are finite.
 const HUGE_STEP: i64 = 290;
 
+/// One end of a range of numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
+    /// Where the range ends.
     pub value: Decimal,
     /// Whether the value itself is out of bounds.
     pub exclusive: bool,
@@ -52,17 +59,21 @@ pub struct Bound {
 /// Why no language is built for a [`NumberConstraint`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
+    /// The numbers of [`NumberConstraint::one_of`] are too long together.
     #[error("the listed numbers are longer than {MAX_LISTED} characters in all")]
     ListTooLong,
+    /// [`NumberConstraint::not_multiple_of`] has too many steps.
     #[error("numbers are not multiples of more than {MAX_EXCLUDED_STEPS} others")]
     TooManySteps,
+    /// The integers among the multiples of [`NumberConstraint::multiple_of`] have a step of more
+    /// digits than a [`Decimal`] may have.
     #[error("the numbers are multiples of one that is too long")]
     StepTooLong,
 }
 
 impl NumberConstraint {
     /// Whether a value satisfies the constraint.
-    pub fn allows(&self, value: &Decimal) -> bool {
+    pub(crate) fn allows(&self, value: &Decimal) -> bool {
         self.within_bounds(value)
             && self.one_of.as_ref().is_none_or(|values| values.contains(value))
             && self.multiple_of.as_ref().is_none_or(|step| value.is_multiple_of(step))

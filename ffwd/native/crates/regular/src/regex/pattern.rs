@@ -17,8 +17,10 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// All dialects, in the order of their declaration.
     pub const ALL: [Self; 3] = [Self::Rust, Self::Ecma, Self::Python];
 
+    /// The name in lower case: `rust`, `ecma` or `python`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rust => "rust",
@@ -40,6 +42,7 @@ impl Dialect {
 /// The options of a pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PatternOptions {
+    /// The syntax in which the pattern is written.
     pub dialect: Dialect,
     /// Flags by their letters, as the dialect writes them; see [`Dialect::flags`].
     pub flags: Arc<str>,
@@ -51,14 +54,17 @@ pub struct PatternOptions {
 }
 
 impl PatternOptions {
+    /// A dialect without flags, for texts that match as a whole.
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, ..Self::default() }
     }
 
+    /// The same options for texts in which the pattern is found.
     pub fn searched(self) -> Self {
         Self { search: true, ..self }
     }
 
+    /// The same options with these flags in place of the old ones.
     pub fn with_flags(self, flags: &str) -> Self {
         Self { flags: flags.into(), ..self }
     }

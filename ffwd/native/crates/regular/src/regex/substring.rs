@@ -10,6 +10,7 @@ use super::Ast;
 pub struct Chunks(Box<[Box<str>]>);
 
 impl Chunks {
+    /// The pieces in their order.
     pub fn texts(&self) -> &[Box<str>] {
         &self.0
     }
@@ -25,6 +26,7 @@ impl Chunks {
 pub enum Unit {
     /// Runs of letters, digits and `_`, of white space, and of anything else.
     Words,
+    /// Single characters.
     Characters,
 }
 

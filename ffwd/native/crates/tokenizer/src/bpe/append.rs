@@ -44,21 +44,18 @@ pub struct PieceAppender {
 }
 
 impl PieceAppender {
+    /// The empty piece.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The length of the piece in bytes.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.prefixes.len()
     }
 
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.prefixes.is_empty()
-    }
-
+    /// Appends a byte to the piece.
     pub fn push(&mut self, table: &BpeTable, byte: u8) {
         let (suffixes, trie) = (table.suffixes(), table.trie());
         let before = self.prefixes.last().copied().unwrap_or(Prefix {
@@ -89,7 +86,7 @@ impl PieceAppender {
         self.prefixes.push(Prefix { suffix, last, count: count << 1 | u32::from(is_whole) });
     }
 
-    pub fn extend(&mut self, table: &BpeTable, text: &[u8]) {
+    pub(crate) fn extend(&mut self, table: &BpeTable, text: &[u8]) {
         self.prefixes.reserve(text.len());
         for &byte in text {
             self.push(table, byte);
@@ -97,12 +94,8 @@ impl PieceAppender {
     }
 
     /// Keeps the first bytes of the piece only.
-    pub fn truncate(&mut self, length: usize) {
+    pub(crate) fn truncate(&mut self, length: usize) {
         self.prefixes.truncate(length);
-    }
-
-    pub fn clear(&mut self) {
-        self.prefixes.clear();
     }
 
     /// How many tokens the piece has.
@@ -113,7 +106,7 @@ impl PieceAppender {
 
     /// How many tokens the first bytes of the piece have, encoded alone.
     #[inline]
-    pub fn count_of_prefix(&self, table: &BpeTable, length: usize) -> usize {
+    pub(crate) fn count_of_prefix(&self, table: &BpeTable, length: usize) -> usize {
         match length.checked_sub(1).and_then(|index| self.prefixes.get(index)) {
             Some(prefix) if prefix.whole(table).is_some() => 1,
             Some(prefix) => prefix.count() as usize,
@@ -127,7 +120,8 @@ impl PieceAppender {
     }
 
     /// Appends the tokens of the first bytes of the piece, encoded alone.
-    pub fn tokens_of_prefix(&self, table: &BpeTable, length: usize, out: &mut Vec<TokenId>) {
+    #[cfg(test)]
+    pub(crate) fn tokens_of_prefix(&self, table: &BpeTable, length: usize, out: &mut Vec<TokenId>) {
         let mut rest = &self.prefixes[..length.min(self.len())];
         if let Some(token) = rest.last().and_then(|prefix| prefix.whole(table)) {
             out.push(token);

@@ -34,6 +34,7 @@ pub struct PieceIntervals {
 }
 
 impl PieceIntervals {
+    /// Encodes all prefixes of a piece, for [`Self::count`] with the same table.
     pub fn new(table: &BpeTable, text: &[u8]) -> Self {
         let mut appender = PieceAppender::new();
         appender.extend(table, text);
@@ -60,7 +61,8 @@ impl PieceIntervals {
         Self { text: text.into(), nodes }
     }
 
-    pub fn text(&self) -> &[u8] {
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
@@ -89,7 +91,7 @@ impl PieceIntervals {
 
     /// Counts the tokens of an interval, encoded alone after a space. Parts outside the piece are
     /// ignored.
-    pub fn count_after_space(&self, table: &BpeTable, range: Range<usize>) -> usize {
+    pub(crate) fn count_after_space(&self, table: &BpeTable, range: Range<usize>) -> usize {
         let end = range.end.min(self.text.len());
         let start = range.start.min(end);
         let interval = &self.text[start..end];
@@ -127,9 +129,5 @@ impl PieceIntervals {
         // Before the beginning there is no token.
         let meets = at > 0 && node.last == token && is_above;
         meets.then(|| (to.depth - node.depth) as usize)
-    }
-
-    pub fn memory_bytes(&self) -> usize {
-        self.text.len() + self.nodes.capacity() * std::mem::size_of::<Node>()
     }
 }

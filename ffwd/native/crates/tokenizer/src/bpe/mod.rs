@@ -21,7 +21,7 @@ mod successors;
 mod suffixes;
 mod table;
 #[cfg(test)]
-pub mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod texts;

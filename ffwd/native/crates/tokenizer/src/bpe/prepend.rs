@@ -25,19 +25,15 @@ pub struct PiecePrepender {
 }
 
 impl PiecePrepender {
+    /// The empty piece.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The length of the piece in bytes.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.suffixes.len()
-    }
-
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.suffixes.is_empty()
     }
 
     /// Puts a byte before the piece.
@@ -65,20 +61,17 @@ impl PiecePrepender {
     }
 
     /// Puts a text before the piece.
-    pub fn extend(&mut self, table: &BpeTable, text: &[u8]) {
+    #[cfg(test)]
+    pub(crate) fn extend(&mut self, table: &BpeTable, text: &[u8]) {
         for &byte in text.iter().rev() {
             self.push(table, byte);
         }
     }
 
     /// Keeps the last bytes of the piece only.
-    pub fn truncate(&mut self, length: usize) {
+    pub(crate) fn truncate(&mut self, length: usize) {
         self.reversed.truncate(length);
         self.suffixes.truncate(length);
-    }
-
-    pub fn clear(&mut self) {
-        self.truncate(0);
     }
 
     /// How many tokens the piece has.
@@ -89,7 +82,7 @@ impl PiecePrepender {
 
     /// How many tokens the last bytes of the piece have, encoded alone.
     #[inline]
-    pub fn count_of_suffix(&self, length: usize) -> usize {
+    pub(crate) fn count_of_suffix(&self, length: usize) -> usize {
         match length.checked_sub(1).and_then(|index| self.suffixes.get(index)) {
             Some(suffix) if suffix.whole.is_some() => 1,
             Some(suffix) => suffix.count as usize,
@@ -98,7 +91,8 @@ impl PiecePrepender {
     }
 
     /// Appends the tokens of the last bytes of the piece, encoded alone.
-    pub fn tokens_of_suffix(&self, table: &BpeTable, length: usize, out: &mut Vec<TokenId>) {
+    #[cfg(test)]
+    pub(crate) fn tokens_of_suffix(&self, table: &BpeTable, length: usize, out: &mut Vec<TokenId>) {
         let mut rest = &self.suffixes[..length.min(self.len())];
         if let Some(token) = rest.last().and_then(|suffix| suffix.whole) {
             out.push(token);

@@ -34,12 +34,14 @@ pub enum Merges {
 /// A byte-pair encoding, before it is compiled into a [`BpeTable`](super::BpeTable).
 #[derive(Clone, Debug)]
 pub struct BpeSpec {
+    /// What merges begin with.
     pub base: Base,
     /// Every token of text with its bytes: without the special tokens, and with the byte tokens
     /// only if they are the base.
     pub pieces: Vec<(TokenId, Box<[u8]>)>,
     /// The tokens of the single bytes.
     pub byte_tokens: [Option<TokenId>; 256],
+    /// The merges, in order of urgency.
     pub merges: Merges,
     /// Whether a piece of text that is a token is encoded as that token even if merges lead
     /// elsewhere.
@@ -52,20 +54,35 @@ pub struct BpeSpec {
 /// Why a [`BpeSpec`] is no byte-pair encoding, or one that is too large.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BpeError {
+    /// A byte has no token, and [`BpeSpec::missing_from`] does not allow that.
     #[error("no token encodes the byte 0x{0:02X}, so a text that has it cannot be encoded")]
     NoByteToken(u8),
+    /// An id is too large for a table.
     #[error("the token {0} is outside the {MAX_IDS} ids that a table may have")]
     IdTooLarge(TokenId),
+    /// Two pieces have the same id.
     #[error("the token {0} is given twice")]
     TwiceGiven(TokenId),
+    /// A piece has no bytes.
     #[error("the token {0} has no bytes")]
     Empty(TokenId),
+    /// A merge names an id that no piece has.
     #[error("the merges name the token {0}, which is not among the pieces")]
     UnknownToken(TokenId),
+    /// The bytes of a merged token differ from those of its parts.
     #[error("the merge of {left} and {right} into {merged} does not have their bytes")]
-    WrongMerge { left: TokenId, right: TokenId, merged: TokenId },
+    WrongMerge {
+        /// The token in front.
+        left: TokenId,
+        /// The token behind it.
+        right: TokenId,
+        /// The token whose bytes are not those of the two.
+        merged: TokenId,
+    },
+    /// The pieces are too long together.
     #[error("the tokens have more than the {MAX_BYTES} bytes that a table may have")]
     TooManyBytes,
+    /// The list of merges is too long.
     #[error("there are more merges than the {MAX_MERGES} that a table may have")]
     TooManyMerges,
 }

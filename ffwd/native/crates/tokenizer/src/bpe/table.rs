@@ -52,6 +52,10 @@ pub struct BpeTable {
 }
 
 impl BpeTable {
+    /// Compiles a spec.
+    ///
+    /// # Errors
+    /// The spec contradicts itself, or passes a bound of the tables.
     pub fn new(spec: BpeSpec) -> Result<Self, BpeError> {
         let texts = Texts::new(&spec)?;
         let mut splits = find_splits(&texts, &spec)?;
@@ -86,7 +90,7 @@ impl BpeTable {
     }
 
     /// Returns the first byte of a text that no token has, and its offset.
-    pub fn missing_byte(&self, text: &[u8]) -> Option<(usize, u8)> {
+    pub(crate) fn missing_byte(&self, text: &[u8]) -> Option<(usize, u8)> {
         let from = self.texts.missing_from()?;
         let is_missing = |&(_, &byte): &(usize, &u8)| self.byte_token(byte) >= from;
         text.iter().enumerate().find(is_missing).map(|(at, &byte)| (at, byte))
@@ -107,41 +111,35 @@ impl BpeTable {
 
     /// Whether a token stands for a byte that is not part of any piece.
     #[inline]
-    pub fn is_byte_fallback(&self, token: TokenId) -> bool {
+    pub(crate) fn is_byte_fallback(&self, token: TokenId) -> bool {
         self.texts.is_byte_fallback(token)
     }
 
     /// The token of a single byte.
     #[inline]
-    pub fn byte_token(&self, byte: u8) -> TokenId {
+    pub(crate) fn byte_token(&self, byte: u8) -> TokenId {
         self.texts.byte_token(byte)
     }
 
     /// Returns the initial symbols of a text.
-    pub fn base(&self) -> Base {
+    pub(crate) fn base(&self) -> Base {
         self.texts.base()
     }
 
     /// The length of the longest token, at least 1.
     #[inline]
-    pub fn max_token_bytes(&self) -> usize {
+    pub(crate) fn max_token_bytes(&self) -> usize {
         self.texts.longest()
     }
 
     /// The two tokens whose merge makes a token, wherever it stands.
-    pub fn split(&self, token: TokenId) -> Option<(TokenId, TokenId)> {
+    #[cfg(test)]
+    pub(crate) fn split(&self, token: TokenId) -> Option<(TokenId, TokenId)> {
         self.splits.get(token)
     }
 
-    /// The rank of that merge, from 1 on; 0 for a token of the base, and `u32::MAX` for one that
-    /// no merge reaches.
-    #[inline]
-    pub fn rank(&self, token: TokenId) -> u32 {
-        self.splits.rank(token)
-    }
-
-    /// Returns whether `right` may follow `left` within one piece: the two are the encoding of
-    /// their bytes, by merges alone.
+    /// Whether `right` may follow `left` within one piece: the two are the encoding of what they
+    /// spell, by merges alone. If all neighbours may, a sequence is the encoding of what it spells.
     ///
     /// If all neighbours may, a sequence is the encoding of its bytes. Byte tokens beside
     /// characters are the exception: they must also not form a character of three or four bytes
@@ -169,14 +167,14 @@ impl BpeTable {
 
     /// Returns whether bytes are a character with a token: in a base of characters, byte tokens
     /// never encode it.
-    pub fn is_character(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn is_character(&self, bytes: &[u8]) -> bool {
         std::str::from_utf8(bytes).is_ok_and(|text| text.chars().count() == 1)
             && self.trie.find(bytes).is_some_and(|node| node.reachable_token().is_some())
     }
 
     /// The reachable tokens that may not follow a token, each once, in no particular order.
     /// Computed at the first call and kept for a while.
-    pub fn forbidden_after(&self, left: TokenId) -> Arc<[TokenId]> {
+    pub(crate) fn forbidden_after(&self, left: TokenId) -> Arc<[TokenId]> {
         if !self.is_reachable(left) {
             return Arc::clone(&self.reachable);
         }
@@ -197,7 +195,7 @@ impl BpeTable {
     /// Every token, reachable or not, that a text begins with, the shortest first, each with its
     /// length. Byte tokens beside characters are not among them.
     #[inline]
-    pub fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
+    pub(crate) fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
         let mut node = self.trie.root();
         for (length, &byte) in (1..).zip(text) {
             match self.trie.child(node, byte) {
@@ -266,7 +264,7 @@ impl BpeTable {
     /// Returns the token of a whole piece: if whole pieces are looked up, whether or not merges
     /// produce it.
     #[inline]
-    pub fn whole_piece(&self, piece: &[u8]) -> Option<TokenId> {
+    pub(crate) fn whole_piece(&self, piece: &[u8]) -> Option<TokenId> {
         let node = self.trie.find(piece)?;
         if self.whole_pieces {
             node.token()

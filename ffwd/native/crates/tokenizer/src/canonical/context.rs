@@ -137,10 +137,6 @@ impl Canonicality {
         Some(Self { tokenizer, roles, wholes, whole_of, byte_tokens })
     }
 
-    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
-        &self.tokenizer
-    }
-
     pub(super) fn table(&self) -> &BpeTable {
         self.tokenizer.table()
     }
@@ -243,7 +239,7 @@ impl Canonicality {
     /// The context after a token that may have been chosen by something that does not care: `false`
     /// where the sequence is not canonical any more. Then the context is what its last piece and
     /// tokens allow to tell.
-    pub fn follow(&self, context: &Context, token: TokenId) -> (Context, bool) {
+    pub(crate) fn follow(&self, context: &Context, token: TokenId) -> (Context, bool) {
         if let Some(next) = self.step(context, token) {
             return (next, true);
         }

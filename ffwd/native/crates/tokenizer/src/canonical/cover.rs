@@ -13,7 +13,9 @@ use super::context::{Canonicality, Context};
 
 /// Which texts may follow.
 pub trait Language {
+    /// What of the text so far decides which texts may follow.
     type State: Clone;
+    /// Why a question has no answer, such as a limit that was passed.
     type Error;
 
     /// The state after one more byte; `None` where no text goes on so.
@@ -51,6 +53,7 @@ impl Language for Anything {
     }
 }
 
+/// How far a search for forced tokens goes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForcedOptions {
     /// A token that crosses the end of the forced bytes counts only if something can follow it
@@ -140,6 +143,7 @@ impl Common {
 pub struct Choice<'a> {
     /// All of them.
     pub trie: &'a ByteTrie,
+    /// Whether a token of the trie may be chosen.
     pub has: &'a dyn Fn(TokenId) -> bool,
 }
 

@@ -56,6 +56,7 @@ pub struct CanonicalMasks {
 }
 
 impl CanonicalMasks {
+    /// Starts with no mask cached. `vocabulary` has the tokens of the tokenizer in `canonicality`.
     pub fn new(canonicality: Arc<Canonicality>, vocabulary: Arc<Vocabulary>) -> Self {
         Self { canonicality, vocabulary, readable: RwLock::default(), forbidden: RwLock::default() }
     }
@@ -221,7 +222,8 @@ impl CanonicalMasks {
         Readable { parts: bits.into(), beginnings: beginnings.into() }
     }
 
-    pub fn memory_bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn memory_bytes(&self) -> usize {
         let words = 2 * self.readable.read().len() + self.forbidden.read().len();
         words * self.vocabulary.mask_words() * 4
     }

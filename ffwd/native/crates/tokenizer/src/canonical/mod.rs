@@ -16,7 +16,7 @@ mod sequence;
 mod trail;
 
 pub use context::{Canonicality, Context};
-pub use cover::{Anything, Choice, ForcedOptions, Language, LIKELY_BYTES};
+pub use cover::{Choice, ForcedOptions, Language, LIKELY_BYTES};
 pub use mask::{CanonicalMasks, Restricted};
 pub use sequence::{Healed, Partial};
 pub use trail::Trail;

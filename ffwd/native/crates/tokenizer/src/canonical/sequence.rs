@@ -8,6 +8,7 @@ use super::cover::{Anything, Choice, ForcedOptions};
 /// The beginning of a text as tokens that stay what they are however the text goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
+    /// The tokens that stay.
     pub tokens: Vec<TokenId>,
     /// The number of their bytes; the tokens of the rest depend on later text.
     pub bytes: usize,

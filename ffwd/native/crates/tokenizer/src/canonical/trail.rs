@@ -34,6 +34,7 @@ fn push(places: &mut Vec<Place>, place: Place) {
 }
 
 impl Trail {
+    /// The trail before any token, where the context is `start`.
     pub fn new(start: Context) -> Self {
         let first = || vec![(start.clone(), 0)];
         Self { kept: first(), recent: first(), current: start, strays: 0, length: 0 }
@@ -83,6 +84,7 @@ impl Trail {
         }
     }
 
+    /// About how many bytes of memory the kept contexts hold.
     pub fn memory_bytes(&self) -> usize {
         (self.kept.capacity() + self.recent.capacity()) * std::mem::size_of::<Place>()
     }

@@ -142,7 +142,7 @@ impl Boundaries {
     }
 
     #[cfg(test)]
-    pub fn state_count(&self) -> usize {
+    pub(crate) fn state_count(&self) -> usize {
         self.ends.len()
     }
 }

@@ -83,18 +83,18 @@ impl PreTokenizer {
     }
 
     /// Whether a text is always one piece.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.stages.is_empty()
     }
 
     /// The same for texts that are being written; none if that takes more states than
-    /// [`Self::boundaries_limit`] allows.
+    /// `Self::boundaries_limit` allows.
     pub fn boundaries(&self) -> Option<&Boundaries> {
         self.boundaries.as_ref().ok()
     }
 
     /// Why there are no boundaries.
-    pub fn boundaries_limit(&self) -> Option<&LimitExceeded> {
+    pub(crate) fn boundaries_limit(&self) -> Option<&LimitExceeded> {
         self.boundaries.as_ref().err()
     }
 }

@@ -6,7 +6,9 @@ use super::PreTokenizer;
 /// One piece of a text. It begins where the one before ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// The offset of its first byte in the text.
     pub start: usize,
+    /// The offset behind its last byte.
     pub end: usize,
 }
 
@@ -35,7 +37,7 @@ impl<'p, 't> Pieces<'p, 't> {
 
     /// How many bytes all stages have scanned.
     #[cfg(test)]
-    pub fn scanned(&self) -> usize {
+    pub(crate) fn scanned(&self) -> usize {
         self.levels.iter().map(|level| level.memo.scanned).sum()
     }
 }

@@ -24,16 +24,38 @@ pub enum Behavior {
 /// One stage, as a tokenizer's file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageSpec {
-    /// `invert`: the text between matches is treated as the matches are, and the other way round.
-    Split { pattern: String, dialect: Dialect, invert: bool, behavior: Behavior },
+    /// Cuts where a pattern matches.
+    Split {
+        /// The regular expression.
+        pattern: String,
+        /// The syntax of the pattern.
+        dialect: Dialect,
+        /// Treats the text between matches as the matches, and the other way round.
+        invert: bool,
+        /// What becomes of the matches.
+        behavior: Behavior,
+    },
     /// Like `Split`, for a text that stands for itself.
-    SplitText { text: String, invert: bool, behavior: Behavior },
+    SplitText {
+        /// What is looked for.
+        text: String,
+        /// As in `Split`.
+        invert: bool,
+        /// What becomes of the places where the text stands.
+        behavior: Behavior,
+    },
     /// The pattern of GPT-2.
     ByteLevelRegex,
     /// Digits are pieces, one by one or as runs.
-    Digits { individual: bool },
+    Digits {
+        /// Makes each digit a piece of its own; otherwise each run of digits is one.
+        individual: bool,
+    },
     /// Punctuation marks are pieces, or what the behavior makes of them.
-    Punctuation { behavior: Behavior },
+    Punctuation {
+        /// What becomes of each mark.
+        behavior: Behavior,
+    },
     /// A piece begins at each space, or U+2581 which stands for one.
     Metaspace,
 }

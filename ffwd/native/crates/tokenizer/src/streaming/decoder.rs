@@ -59,11 +59,11 @@ impl Entry {
 /// A decoder's entry for a token.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
-    pub bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// Whether it is left out where special tokens are.
-    pub special: bool,
+    pub(crate) special: bool,
     /// Whether its bytes are whole characters of UTF-8.
-    pub whole: bool,
+    pub(crate) whole: bool,
 }
 
 impl Decoder {
@@ -147,6 +147,7 @@ impl Decoder {
         (bytes, bytes.is_empty() && self.start.strip_every_first_space)
     }
 
+    /// About how many bytes of memory the table holds.
     pub fn memory_bytes(&self) -> usize {
         let first: usize = self.start.first_tokens.values().map(|bytes| 32 + bytes.len()).sum();
         let special = size_of_val(&*self.special);
@@ -154,7 +155,7 @@ impl Decoder {
     }
 
     #[inline]
-    pub fn token(&self, token: TokenId) -> Result<Token<'_>, UnknownToken> {
+    pub(crate) fn token(&self, token: TokenId) -> Result<Token<'_>, UnknownToken> {
         let entry = match self.entries.get(token.index()) {
             Some(&entry) if !entry.has(ABSENT) => entry,
             Some(_) => return Err(UnknownToken::NoToken { token }),
@@ -169,7 +170,7 @@ impl Decoder {
     }
 
     /// The special tokens with their names, in the order of their ids.
-    pub fn specials(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
+    pub(crate) fn specials(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
         self.special.iter().filter_map(|&id| Some((id, self.token(id).ok()?.bytes)))
     }
 

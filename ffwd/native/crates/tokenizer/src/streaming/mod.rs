@@ -22,5 +22,7 @@ pub use decoder::{Decoder, TextStart, Token};
 pub use error::{DecoderError, StopError, UnknownToken};
 pub use sequence::Sequence;
 pub use stop_decoder::{Output, StopDecoder};
-pub use stops::{Stop, StopOptions, Stops, MAX_STRING_BYTES};
+#[cfg(test)]
+use stops::MAX_STRING_BYTES;
+pub use stops::{Stop, StopOptions, Stops};
 pub use stream::DecodeStream;

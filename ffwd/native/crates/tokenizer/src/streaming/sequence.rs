@@ -44,6 +44,7 @@ struct Prompt {
 }
 
 impl Sequence {
+    /// The empty sequence. With `skip_special_tokens`, special tokens add no text.
     pub fn new(decoder: Arc<Decoder>, skip_special_tokens: bool) -> Self {
         let first = decoder.has_start();
         Self {
@@ -121,18 +122,17 @@ impl Sequence {
         self.tokens.last().is_none_or(|&last| self.decoder.token(last).is_ok_and(|it| it.special))
     }
 
-    pub fn decoder(&self) -> &Arc<Decoder> {
-        &self.decoder
-    }
-
+    /// All tokens, the prompt first.
     pub fn tokens(&self) -> &[TokenId] {
         &self.tokens
     }
 
+    /// The tokens up to the last [`Self::end_prompt`]; none without one.
     pub fn prompt_tokens(&self) -> &[TokenId] {
         &self.tokens[..self.prompt.tokens]
     }
 
+    /// The tokens after the prompt.
     pub fn generated_tokens(&self) -> &[TokenId] {
         &self.tokens[self.prompt.tokens..]
     }
@@ -143,7 +143,8 @@ impl Sequence {
     }
 
     /// Returns the text without an incomplete character at its end.
-    pub fn certain_text(&self) -> &str {
+    #[cfg(test)]
+    pub(crate) fn certain_text(&self) -> &str {
         &self.text
     }
 
@@ -152,6 +153,7 @@ impl Sequence {
         self.with_end(&self.text)
     }
 
+    /// The text of the prompt, without the beginning of a character that it may end with.
     pub fn prompt_text(&self) -> &str {
         &self.text[..self.prompt.text]
     }

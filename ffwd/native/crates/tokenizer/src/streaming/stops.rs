@@ -14,21 +14,27 @@ use ffwd_bounds::error::LimitExceeded;
 
 /// The most bytes that all stop strings of a request may have together: the search for them takes a
 /// few dozen times as much memory.
-pub const MAX_STRING_BYTES: usize = 1 << 16;
+pub(crate) const MAX_STRING_BYTES: usize = 1 << 16;
 
 /// Stops. Hidden ones are not shown, visible ones end the text.
 #[derive(Clone, Debug, Default)]
 pub struct StopOptions {
+    /// Hidden tokens.
     pub tokens: Vec<TokenId>,
+    /// Hidden strings.
     pub strings: Vec<String>,
+    /// Visible tokens.
     pub visible_tokens: Vec<TokenId>,
+    /// Visible strings.
     pub visible_strings: Vec<String>,
 }
 
 /// The reason of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
+    /// A stop token.
     Token(TokenId),
+    /// A stop string; it may span several tokens.
     String(Arc<str>),
 }
 
@@ -110,14 +116,14 @@ impl Stops {
     }
 
     #[inline]
-    pub fn token(&self, token: TokenId) -> Option<&StopToken> {
+    pub(crate) fn token(&self, token: TokenId) -> Option<&StopToken> {
         if self.tokens.is_empty() {
             return None;
         }
         self.tokens.get(&token)
     }
 
-    pub fn start(&self) -> SearchState {
+    pub(crate) fn start(&self) -> SearchState {
         SearchState(self.search.as_ref().map(|search| search.start))
     }
 
@@ -125,7 +131,7 @@ impl Stops {
     /// caller that reads byte by byte can stop there without the later text, so the result does not
     /// depend on tokens. Of those that end together it is the longest, which starts first.
     #[inline]
-    pub fn read(&self, state: &mut SearchState, text: &str) -> Option<Found<'_>> {
+    pub(crate) fn read(&self, state: &mut SearchState, text: &str) -> Option<Found<'_>> {
         let (Some(search), SearchState(Some(state))) = (&self.search, state) else {
             return None;
         };
@@ -144,7 +150,7 @@ impl Stops {
 
     /// How many bytes at the end of what was read may become a stop string.
     #[inline]
-    pub fn held(&self, state: SearchState) -> usize {
+    pub(crate) fn held(&self, state: SearchState) -> usize {
         match (&self.search, state) {
             (Some(search), SearchState(Some(state))) if state != search.start => {
                 search.depths.get(&state).copied().unwrap_or(0)

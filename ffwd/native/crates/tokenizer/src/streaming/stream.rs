@@ -22,6 +22,7 @@ pub struct DecodeStream {
 }
 
 impl DecodeStream {
+    /// A stream at the start of a text. With `skip_special_tokens`, special tokens add no text.
     pub fn new(decoder: Arc<Decoder>, skip_special_tokens: bool) -> Self {
         let first = decoder.has_start();
         let unfinished = Unfinished::default();
@@ -42,12 +43,12 @@ impl DecodeStream {
         Ok(())
     }
 
-    pub fn decoder(&self) -> &Arc<Decoder> {
+    pub(crate) fn decoder(&self) -> &Arc<Decoder> {
         &self.decoder
     }
 
     /// Restarts at the start of a text, and drops the bytes held back.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.first = self.decoder.has_start();
         self.unfinished = Unfinished::default();
         self.out = String::new();

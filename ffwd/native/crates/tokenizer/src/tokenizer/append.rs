@@ -36,6 +36,7 @@ impl AppendEncoder {
         self.progress.text().len() - usize::from(self.spaced)
     }
 
+    /// Whether the text has no byte yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

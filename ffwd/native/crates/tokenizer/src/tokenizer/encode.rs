@@ -53,7 +53,8 @@ impl Tokenizer {
     }
 
     /// The tokens of a stretch in the middle of a text: only cut and merged.
-    pub fn encode_part(&self, text: &[u8], out: &mut Vec<TokenId>) {
+    #[cfg(test)]
+    pub(crate) fn encode_part(&self, text: &[u8], out: &mut Vec<TokenId>) {
         self.encode_pieces(&self.pretokenizer, text, Method::Backtracking, out);
     }
 

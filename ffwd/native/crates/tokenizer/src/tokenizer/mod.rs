@@ -57,11 +57,15 @@ const TEXT_TOKENS: &str = "added tokens are looked for in every text";
 
 /// The parts of a [`Tokenizer`].
 pub struct TokenizerParts {
+    /// How one piece of text is encoded.
     pub table: Arc<BpeTable>,
     /// The pre-tokenizer's stages; without any, texts are not split.
     pub stages: Vec<StageSpec>,
+    /// The added tokens, control tokens among them.
     pub specials: Vec<SpecialToken>,
+    /// What is done to a text before it is cut.
     pub normalizer: Normalizer,
+    /// The space that is written before texts, if one is.
     pub dummy_space: Option<DummySpace>,
     /// The differences from the original, by name.
     pub limits: Vec<String>,
@@ -84,6 +88,10 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
+    /// Puts the parts together.
+    ///
+    /// # Errors
+    /// A part is invalid or too large, or `vocab_size` is too small for the ids.
     pub fn new(parts: TokenizerParts) -> Result<Self, TokenizerError> {
         let largest = parts.specials.iter().map(|token| token.id.index() + 1).max();
         let width = parts.table.width().max(largest.unwrap_or(0));
@@ -113,20 +121,19 @@ impl Tokenizer {
         })
     }
 
+    /// How one piece of text is encoded.
     pub fn table(&self) -> &BpeTable {
         &self.table
     }
 
+    /// How texts are cut into pieces.
     pub fn pretokenizer(&self) -> &PreTokenizer {
         &self.pretokenizer
     }
 
+    /// The added tokens, and the search for them.
     pub fn specials(&self) -> &SpecialTokens {
         &self.specials
-    }
-
-    pub fn normalizer(&self) -> &Normalizer {
-        &self.normalizer
     }
 
     /// The number of ids.

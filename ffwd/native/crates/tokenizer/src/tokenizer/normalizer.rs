@@ -21,7 +21,7 @@ pub struct Normalizer {
 }
 
 impl Normalizer {
-    pub fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         !self.compose && self.replaced.is_empty()
     }
 

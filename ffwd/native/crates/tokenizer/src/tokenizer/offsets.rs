@@ -19,7 +19,9 @@ use crate::vocabulary::TokenId;
 /// The tokens of a text, and the first byte and the end of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Located {
+    /// The tokens in the order of the text.
     pub tokens: Vec<TokenId>,
+    /// For each token the offset of its first byte and that behind its last one.
     pub offsets: Vec<(usize, usize)>,
 }
 

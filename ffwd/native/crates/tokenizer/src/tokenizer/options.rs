@@ -6,6 +6,7 @@ use crate::bpe::Method;
 /// The space that a tokenizer writes before a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DummySpace {
+    /// Where a space is written.
     pub scope: Scope,
     /// Also before a text that begins with a space.
     pub before_space: bool,
@@ -33,8 +34,11 @@ impl DummySpace {
 /// for special tokens, which are text.
 #[derive(Clone, Debug)]
 pub struct EncodeOptions {
+    /// What is done with special tokens in the text.
     pub special: SpecialPolicy,
+    /// Which algorithm encodes a piece.
     pub method: Method,
+    /// What is done with the text between special tokens.
     pub part: PartOptions,
 }
 
@@ -43,6 +47,7 @@ pub struct EncodeOptions {
 pub struct PartOptions {
     /// Cut the text into pieces first; otherwise all of it is one piece.
     pub pretokenize: bool,
+    /// Apply the tokenizer's normalizer.
     pub normalize: bool,
     /// Write the dummy space that the tokenizer writes.
     pub dummy_space: bool,

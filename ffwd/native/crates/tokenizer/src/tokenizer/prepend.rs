@@ -75,6 +75,7 @@ impl PrependEncoder {
         self.text.len() + self.pending.len()
     }
 
+    /// Whether the text has no byte yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

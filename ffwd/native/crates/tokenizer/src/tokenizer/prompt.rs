@@ -12,7 +12,9 @@ use crate::vocabulary::TokenId;
 /// A part of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptPart<'t> {
+    /// Bytes to encode; special tokens in them are text.
     Text(&'t [u8]),
+    /// A token as it is.
     Token(TokenId),
 }
 

@@ -13,7 +13,9 @@ use crate::vocabulary::TokenId;
 /// One added token and how it is found, in the terms of tokenizer.json.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecialToken {
+    /// The id of the token.
     pub id: TokenId,
+    /// The text for which it stands.
     pub content: String,
     /// Found in every text, whatever is asked for: an added token that is text.
     pub text: bool,
@@ -104,7 +106,7 @@ pub struct SpecialTokens {
 }
 
 impl SpecialTokens {
-    pub fn new(tokens: Vec<SpecialToken>) -> Result<Self, TokenizerError> {
+    pub(crate) fn new(tokens: Vec<SpecialToken>) -> Result<Self, TokenizerError> {
         if let Some(empty) = tokens.iter().find(|token| token.content.is_empty()) {
             return Err(TokenizerError::EmptySpecial(empty.id));
         }
@@ -116,6 +118,7 @@ impl SpecialTokens {
         Ok(Self { tokens, text, all, last_only: Mutex::new(None), by_id })
     }
 
+    /// The tokens as they were given.
     pub fn tokens(&self) -> &[SpecialToken] {
         &self.tokens
     }
@@ -173,13 +176,13 @@ impl SpecialTokens {
     }
 
     /// A special token.
-    pub fn get(&self, token: TokenId) -> Option<&SpecialToken> {
+    pub(crate) fn get(&self, token: TokenId) -> Option<&SpecialToken> {
         let at = self.by_id.binary_search_by_key(&token, |&(id, _)| id).ok()?;
         Some(&self.tokens[self.by_id[at].1 as usize])
     }
 
     /// The name of a special token.
-    pub fn content(&self, token: TokenId) -> Option<&str> {
+    pub(crate) fn content(&self, token: TokenId) -> Option<&str> {
         Some(&self.get(token)?.content)
     }
 

@@ -1,13 +1,13 @@
 //! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
 
 mod fewest;
-pub mod places;
-pub mod summary;
+mod places;
+mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
-pub mod trie;
+mod trie;
 
 use std::fmt;
 
@@ -24,6 +24,7 @@ pub use trie::{ByteTrie, NodeId};
 pub struct TokenId(pub u32);
 
 impl TokenId {
+    /// The id as an index.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -39,22 +40,36 @@ impl fmt::Display for TokenId {
 /// The most ids of a vocabulary: far more than any model has, and small enough for masks.
 const MAX_WIDTH: usize = 1 << 24;
 
+/// Why tokens are no vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VocabularyError {
+    /// No token spells any text.
     #[error("the vocabulary has no text tokens")]
     NoText,
+    /// Without an end token no sequence could end.
     #[error("no end-of-sequence token was given: pass at least one id in eos_token_ids")]
     NoEos,
+    /// An end token, and the width that it is not below.
     #[error("the end-of-sequence token {0} is outside the width of {1} ids")]
     EosOutOfRange(TokenId, usize),
+    /// The width is less than the number of tokens.
     #[error("the width of {width} ids is smaller than the {tokens} tokens given")]
-    TooNarrow { width: usize, tokens: usize },
+    TooNarrow {
+        /// The given number of ids.
+        width: usize,
+        /// The number of tokens given.
+        tokens: usize,
+    },
+    /// The width is beyond a fixed bound.
     #[error("the width of {0} ids is more than the {MAX_WIDTH} that a vocabulary may have")]
     TooWide(usize),
+    /// The system has no memory for tables of this width.
     #[error("there is not enough memory for a width of {0} ids")]
     Memory(usize),
+    /// So many tokens are too long together.
     #[error("the {0} tokens have more than the 16,777,216 bytes that a vocabulary may have")]
     TooLarge(usize),
+    /// Bytes of UTF-8 without a token of their own, ascending.
     #[error(
         "no token encodes the byte{} {}: text that needs {} could never be written, so masks would \
          run into dead ends",
@@ -242,6 +257,7 @@ impl Vocabulary {
         &self.eos
     }
 
+    /// Whether a token ends a sequence.
     #[inline]
     pub fn is_eos(&self, token: TokenId) -> bool {
         self.eos.contains(&token)
@@ -293,6 +309,7 @@ impl Vocabulary {
         self.by_length.get(tokens).map_or(0, |&token| self.text(token).len())
     }
 
+    /// The tokens that are text, by their bytes.
     pub fn trie(&self) -> &ByteTrie {
         &self.trie
     }
@@ -303,6 +320,7 @@ impl Vocabulary {
         self.place_in_trie[token.index()] as usize
     }
 
+    /// About how many bytes of memory the tables hold.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
             + (self.offsets.capacity() + self.summaries.capacity() + self.by_length.capacity()) * 4

@@ -20,7 +20,7 @@ impl NodeSet {
     }
 
     #[inline]
-    pub fn contains(&self, node: NodeId) -> bool {
+    pub(crate) fn contains(&self, node: NodeId) -> bool {
         self.0[node.index() / 64] >> (node.0 % 64) & 1 == 1
     }
 
@@ -41,6 +41,7 @@ impl NodeSet {
         NodeId((at * 64) as u32 + word.trailing_zeros()).min(end)
     }
 
+    /// How many bytes of memory the set holds.
     pub fn memory_bytes(&self) -> usize {
         self.0.len() * 8
     }
@@ -82,7 +83,7 @@ pub struct Places {
 }
 
 impl Places {
-    pub fn new(trie: &ByteTrie) -> Self {
+    pub(crate) fn new(trie: &ByteTrie) -> Self {
         let all = || (1..trie.len() as u32).map(NodeId);
         let mut starts = Box::new([0u32; 257]);
         for node in all() {
@@ -172,7 +173,7 @@ impl Places {
         self.middle.0 <= node && node < self.middle.1
     }
 
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.nodes.len() * 4 + self.ill_formed.memory_bytes() + std::mem::size_of_val(&*self.starts)
     }
 }

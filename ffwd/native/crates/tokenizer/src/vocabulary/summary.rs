@@ -9,8 +9,9 @@ impl Summary {
     /// Runs of well-formed multi-byte characters, also cut short at the end.
     pub const MULTIBYTE: Self = Self(1 << 30);
     /// Bytes above ASCII that are no such characters.
-    pub const ILL_FORMED: Self = Self(1 << 31);
+    pub(crate) const ILL_FORMED: Self = Self(1 << 31);
 
+    /// The groups of either.
     #[inline]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -46,14 +47,14 @@ pub struct Utf8Place(u8);
 impl Utf8Place {
     /// Between characters.
     pub const BOUNDARY: Self = Self(0);
-    pub const COUNT: usize = 8;
+    pub(crate) const COUNT: usize = 8;
 
     /// All places.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT as u8).map(Self)
     }
 
-    pub fn bit(self) -> u8 {
+    pub(crate) fn bit(self) -> u8 {
         1 << self.0
     }
 

@@ -61,6 +61,7 @@ const PIECES: [&str; 32] = [
     "name", "é", "€", "😀", "\n", "1", "0", ".5", "-", "e", "tr", "ue", "null", "x", "kind", "ab",
 ];
 
+/// A generator that gives the same numbers in every run.
 pub fn seeded(seed: u8) -> TestRng {
     TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32])
 }

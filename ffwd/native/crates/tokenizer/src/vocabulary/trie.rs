@@ -14,10 +14,11 @@ use super::TokenId;
 pub struct NodeId(pub u32);
 
 impl NodeId {
+    /// The node of the empty string.
     pub const ROOT: Self = Self(0);
 
     #[inline]
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -33,6 +34,7 @@ struct Node {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
+/// The tokens of a vocabulary as a trie over their bytes, nodes in preorder.
 #[derive(Debug)]
 pub struct ByteTrie {
     /// Unique in the process.
@@ -96,7 +98,7 @@ impl ByteTrie {
     }
 
     /// For each node what bytes occur below it.
-    pub fn summaries(&self) -> Vec<Summary> {
+    pub(crate) fn summaries(&self) -> Vec<Summary> {
         let mut summaries = vec![Summary::default(); self.len()];
         // For each node the places in UTF-8 from which everything below it goes on as UTF-8.
         let mut well_formed = vec![0u8; self.len()];
@@ -139,6 +141,7 @@ impl ByteTrie {
         self.nodes.len() - 1
     }
 
+    /// Whether there is no token.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
@@ -217,6 +220,7 @@ impl ByteTrie {
         })
     }
 
+    /// The node behind one more byte; `None` if no token goes on so.
     pub fn child(&self, node: NodeId, byte: u8) -> Option<NodeId> {
         if node == NodeId::ROOT {
             if let Some(&child) = self.of_root.get(usize::from(byte)) {
@@ -260,6 +264,7 @@ impl ByteTrie {
         text.iter().try_fold(NodeId::ROOT, |node, &byte| self.child(node, byte))
     }
 
+    /// About how many bytes of memory the trie holds.
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * std::mem::size_of::<Node>()
             + (self.tokens.capacity() + self.of_root.capacity()) * 4

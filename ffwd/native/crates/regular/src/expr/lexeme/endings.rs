@@ -20,7 +20,9 @@ use ffwd_bounds::meter;
 /// A text that leads from a state to one in which the lexeme may end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
+    /// The bytes to append, quotes and escapes included.
     pub text: Arc<[u8]>,
+    /// The state after them.
     pub end: LexState,
 }
 

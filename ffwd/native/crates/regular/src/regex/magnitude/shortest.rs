@@ -7,7 +7,7 @@ use super::{Magnitude, Place, Point, MAX_EXCLUDED_STEPS};
 
 impl Magnitude {
     /// A shortest text that completes what has been read.
-    pub fn shortest(&self) -> Option<String> {
+    pub(crate) fn shortest(&self) -> Option<String> {
         if self.accepts() {
             return Some(String::new());
         }
