@@ -54,6 +54,8 @@
 //! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value, and for items that
 //!    depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
 //!    `normalise`: the alternatives with a value are the [`Normal`] form.
+//! 6. `conflict` and `conflict_words`: the keywords that are the reason if no value satisfies the
+//!    schema.
 
 #![deny(missing_docs)]
 
