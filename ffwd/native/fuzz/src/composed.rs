@@ -11,7 +11,7 @@ use ffwd_regular::regex::{parse, Ast, Dialect, PatternOptions};
 use crate::driver::Driver;
 use crate::rules;
 use crate::shape::Shape;
-use ffwd_engine::engine::{NAMED, OTHER};
+use crate::engine::{NAMED, OTHER};
 
 const TEXTS: [&str; 10] = ["a", "b", "ab", "", "(", ")", ",", "é", "<a>", "\n"];
 const PATTERNS: [&str; 10] =

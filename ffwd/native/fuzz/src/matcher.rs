@@ -7,7 +7,7 @@ use ffwd_engine::matcher::{Beginning, Close, Opening};
 use crate::driver::Driver;
 use crate::known;
 use crate::session::{Session, Stopped};
-use ffwd_engine::engine::{engine, NAMED, OTHER};
+use crate::engine::{engine, NAMED, OTHER};
 
 pub fn run(data: &[u8]) {
     let mut driver = Driver::new(data);

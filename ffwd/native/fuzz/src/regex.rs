@@ -10,7 +10,7 @@ use ffwd_tokenizer::vocabulary::TokenId;
 use crate::driver::{split_text, Driver};
 use crate::schema::said;
 use crate::session::{save_and_load, walk};
-use ffwd_engine::engine::compile;
+use crate::engine::compile;
 
 pub fn run(data: &[u8]) {
     if let Some((pattern, driver)) = split_text(data) {

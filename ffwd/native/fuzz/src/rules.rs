@@ -9,7 +9,7 @@ use ffwd_json_schema::{Policy, Registry};
 use crate::driver::Driver;
 use crate::schema::{said, writing};
 use crate::session::{save_and_load, walk};
-use ffwd_engine::engine::compile;
+use crate::engine::compile;
 
 pub fn options(driver: &mut Driver<'_>) -> GrammarOptions {
     let policy = if driver.once_in(4) { Policy::Lenient } else { Policy::Strict };

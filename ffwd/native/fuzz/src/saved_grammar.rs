@@ -7,7 +7,7 @@ use ffwd_engine::saved;
 use crate::driver::Driver;
 use crate::seal::sealed;
 use crate::session::{save_and_load, walk};
-use ffwd_engine::engine::engine;
+use crate::engine::engine;
 
 pub fn run(data: &[u8]) {
     // The payload may have any byte, so what drives comes first.

@@ -8,7 +8,7 @@ use ffwd_engine::saved;
 use crate::driver::split;
 use crate::known;
 use crate::seal::{sealed, HEADER};
-use ffwd_engine::engine::engine;
+use crate::engine::engine;
 
 pub fn run(data: &[u8]) {
     // The payload may have any byte, so what drives comes first.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::driver::{split_text, Driver};
 use crate::json;
 use crate::session::{save_and_load, walk};
-use ffwd_engine::engine::compile;
+use crate::engine::compile;
 
 /// How JSON is written, as the driver says.
 pub fn writing(driver: &mut Driver<'_>) -> Writing {

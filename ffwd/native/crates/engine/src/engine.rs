@@ -30,12 +30,12 @@ use ffwd_tokenizer::canonical::{CanonicalMasks, Canonicality};
 use ffwd_tokenizer::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-pub mod generation;
+pub(crate) mod generation;
 mod recipe;
 mod rules;
-pub mod transitions;
-pub use generation::Generation;
-pub use recipe::Recipe;
+pub(crate) mod transitions;
+pub(crate) use generation::Generation;
+pub(crate) use recipe::Recipe;
 pub use rules::GrammarOptions;
 
 /// Byte budgets of what is kept.
@@ -57,6 +57,7 @@ impl Default for EngineConfig {
 
 /// How the tokenizer would encode text: with no special tokens, as in the middle of a text.
 pub trait Encoder: Send + Sync {
+    /// The tokens of `text`, in order.
     fn encode(&self, text: &str) -> Result<Vec<TokenId>, EncodeError>;
 }
 
@@ -64,7 +65,9 @@ pub trait Encoder: Send + Sync {
 #[derive(Clone, Debug, Error)]
 #[error("the tokenizer could not encode {text:?}: {message}")]
 pub struct EncodeError {
+    /// The text that was to be encoded.
     pub text: String,
+    /// The tokenizer's own words.
     pub message: String,
 }
 
@@ -120,12 +123,13 @@ impl std::fmt::Debug for Engine {
 
 /// A grammar compiled for one vocabulary; matchers on it share all that is built.
 ///
-/// What is built belongs to a [`Generation`]. When that holds more memory than the grammar may, a new
+/// What is built belongs to a `Generation`. When that holds more memory than the grammar may, a new
 /// one takes its place. Texts in progress move there with their next step: they read their tokens
 /// again, and keep only what they need. Until then nobody notices, for what a step has begun with
 /// stays until its end.
 #[derive(Debug)]
 pub struct Compiled {
+    /// The vocabulary, and what all grammars compiled for it share.
     pub engine: Arc<Engine>,
     recipe: Recipe,
     source: Source,
@@ -179,15 +183,20 @@ impl Drop for TakenApart {
 
 impl Compiled {
     /// What it was compiled from.
-    pub fn recipe(&self) -> &Recipe {
+    pub(crate) fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
     /// What is built now. What is read from it stays as long as the guard is held, which takes no
     /// lock and holds up nobody; a guard is not for keeping.
     #[inline]
-    pub fn generation(&self) -> Guard<Arc<Generation>> {
+    pub(crate) fn generation(&self) -> Guard<Arc<Generation>> {
         self.current.load()
+    }
+
+    /// Whether the grammar has tokens that are taken as a whole, so that bytes alone do not decide.
+    pub fn has_tokens(&self) -> bool {
+        self.generation().automaton.has_tokens()
     }
 
     /// How many bytes of memory all that is built lazily may hold, beside what texts in progress
@@ -347,12 +356,23 @@ impl Compiled {
     }
 }
 
+/// Why a grammar cannot be compiled.
 #[derive(Clone, Debug, Error)]
 pub enum CompileError {
+    /// A regular expression breaks its syntax, or uses an unsupported feature.
     #[error("{error} (line {line}, column {column})")]
-    Pattern { error: PatternError, line: usize, column: usize },
+    Pattern {
+        /// What is wrong with it.
+        error: PatternError,
+        /// From 1.
+        line: usize,
+        /// From 1, in characters.
+        column: usize,
+    },
+    /// A schema is at fault, or a limit is passed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A grammar of rules is at fault, or passes a limit.
     #[error(transparent)]
     Grammar(#[from] GrammarError),
     /// A schema within a grammar that was read from a text.
@@ -360,7 +380,15 @@ pub enum CompileError {
         "{error} ({source_kind}, line {line}, column {column})\n{caret}",
         line = excerpt.line, column = excerpt.column, caret = excerpt.with_caret()
     )]
-    Schema { error: Box<SchemaError>, source_kind: &'static str, excerpt: Excerpt },
+    Schema {
+        /// What is wrong with the schema.
+        error: Box<SchemaError>,
+        /// The language of the grammar around the schema, such as `Lark`.
+        source_kind: &'static str,
+        /// Where the schema begins in that grammar.
+        excerpt: Excerpt,
+    },
+    /// The grammar, which these words name, has no text.
     #[error("no text matches {0}")]
     Unsatisfiable(&'static str),
 }
@@ -393,6 +421,8 @@ impl From<SchemaError> for CompileError {
 }
 
 impl Engine {
+    /// An engine whose tokenizer is not compiled; `encoder` serves the backoff method of forced
+    /// tokens.
     pub fn new(
         vocabulary: Vocabulary,
         encoder: Option<Box<dyn Encoder>>,
@@ -430,7 +460,7 @@ impl Engine {
     }
 
     /// Masks of canonical tokens, where they can be told exactly.
-    pub fn canonical_masks(&self) -> Option<&CanonicalMasks> {
+    pub(crate) fn canonical_masks(&self) -> Option<&CanonicalMasks> {
         self.exact.as_ref().map(|exact| &exact.masks)
     }
 
@@ -472,12 +502,13 @@ impl Engine {
         Ok(())
     }
 
+    /// The ids that masks have bits for, and the bytes of each.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
 
     /// Whether text can be turned into tokens.
-    pub fn has_encoder(&self) -> bool {
+    pub(crate) fn has_encoder(&self) -> bool {
         self.encoder.is_some()
     }
 
@@ -495,14 +526,6 @@ impl Engine {
         encoded.bytes += 96 + text.len() + std::mem::size_of_val(&*tokens);
         encoded.tokens.insert(text.into(), tokens.clone());
         Ok(Some(tokens))
-    }
-
-    pub fn lexemes(&self) -> &LexemeStore {
-        &self.lexemes
-    }
-
-    pub fn lexeme_masks(&self) -> &LexemeMaskStore {
-        &self.lexeme_masks
     }
 
     /// Forgets what has been built for all grammars, but for what [`Self::prepare`] made; those in
@@ -532,12 +555,14 @@ impl Engine {
         }
     }
 
+    /// Bytes held by the vocabulary and by what all grammars share; estimates.
     pub fn memory_bytes(&self) -> usize {
         self.vocabulary.memory_bytes()
             + self.lexemes.memory_bytes()
             + self.lexeme_masks.memory_bytes()
     }
 
+    /// The JSON texts that are valid against a schema, without registry, by the default policy.
     pub fn compile_json_schema(
         self: &Arc<Self>,
         schema: &str,

@@ -19,7 +19,10 @@ pub enum Recipe {
 
 impl Engine {
     /// Compiles what a grammar was compiled from.
-    pub fn compile_recipe(self: &Arc<Self>, recipe: &Recipe) -> Result<Compiled, CompileError> {
+    pub(crate) fn compile_recipe(
+        self: &Arc<Self>,
+        recipe: &Recipe,
+    ) -> Result<Compiled, CompileError> {
         match recipe {
             Recipe::Language(language) => self.compile_language(language.clone()),
             Recipe::Json { schema, options } => {

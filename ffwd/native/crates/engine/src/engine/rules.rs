@@ -23,8 +23,11 @@ use ffwd_regular::regex::Ast;
 /// How the JSON values of a grammar are read and written.
 #[derive(Clone, Debug)]
 pub struct GrammarOptions {
+    /// White space, order of properties, and notation of numbers.
     pub writing: Writing,
+    /// Documents that `$ref` may name, beside the schema itself.
     pub registry: Arc<Registry>,
+    /// Whether unsupported keywords and formats are refused.
     pub policy: Policy,
 }
 

@@ -17,6 +17,7 @@ const MAX_TOKENS: usize = 8;
 /// A rule, and where its source has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePlace {
+    /// As the source of the grammar names the rule.
     pub name: Arc<str>,
     /// What the source is written in, and line and column from 1.
     pub place: Option<(&'static str, usize, usize)>,
