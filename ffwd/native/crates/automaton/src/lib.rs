@@ -59,7 +59,7 @@ pub use array::{Spare, SPARE_ITEMS};
 pub use completion::{EndingText, MAX_COMPLETION_STEPS};
 pub use config::{Automaton, StateId};
 pub use error::EngineError;
-pub use ffwd_grammar::whitespace::{Layout, Whitespace, WhitespaceMode};
+pub use ffwd_grammar::{Layout, Whitespace, WhitespaceMode};
 pub use ffwd_json_schema::Numbers;
 pub use forget::Shared;
 pub use frame::StackId;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ffwd_bounds::error::LimitExceeded;
-use ffwd_grammar::whitespace::{Whitespace, WhitespaceMode};
+use ffwd_grammar::{Whitespace, WhitespaceMode};
 use ffwd_regular::expr::{Lexeme, LexemeSpec, LexemeStore, Spelling};
 use ffwd_regular::regex::{Ast, CharClass};
 

@@ -29,9 +29,8 @@ use super::swallowed::Swallowing;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::unions::Union;
 use ffwd_bounds::meter;
-use ffwd_grammar::live::Live;
 use ffwd_grammar::symbols::{Symbol, SymbolId, Symbols};
-use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId, Span};
+use ffwd_grammar::{Lexing, Live, Longest, NodeId, ScopeId, Span};
 use ffwd_regular::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 

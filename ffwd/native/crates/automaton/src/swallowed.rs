@@ -95,7 +95,7 @@ impl Swallowing {
         if scopes.is_empty() {
             return Ok(swallowing);
         }
-        if symbols.values().is_some() {
+        if symbols.has_values() {
             return Self::whatever_follows(&scopes, &first);
         }
         let mut contexts = Contexts::of(symbols);

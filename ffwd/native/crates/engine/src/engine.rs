@@ -17,8 +17,7 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::{self, heap, Meter};
 use ffwd_bounds::section;
-use ffwd_grammar::source::Excerpt;
-use ffwd_grammar::{GrammarError, GrammarErrorKind};
+use ffwd_grammar::{Excerpt, GrammarError, GrammarErrorKind};
 use ffwd_json_schema::{
     Numbers, Policy, Registry, SchemaError, SchemaId, SchemaOptions, SchemaSet,
 };

@@ -10,7 +10,7 @@ use super::{Grammar, Node, NodeId, Rule};
 /// A part of a grammar for people: in which rule it is, and where its source has that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    pub rule: Option<String>,
+    pub(crate) rule: Option<String>,
     /// What the source is written in, and the place.
     pub place: Option<(&'static str, Excerpt)>,
 }

@@ -8,13 +8,11 @@ use super::{CompileError, Compiled, Engine, Recipe};
 use ffwd_automaton::rules::{Leaf, Program};
 use ffwd_automaton::swallowed::Swallowing;
 use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
-use ffwd_grammar::fold::fold_regular;
-use ffwd_grammar::graph::{Expanded, Expansion, Graph, LeafFacts};
-use ffwd_grammar::left_recursion::recursive_marks;
+use ffwd_grammar::graph::{Expansion, Graph, LeafFacts};
 use ffwd_grammar::symbols::Symbols;
 use ffwd_grammar::{
-    Grammar, GrammarError, GrammarErrorKind, JsonId, Lexing, Longest, Node, NodeId, Span,
-    TokenItem, TokenSet,
+    fold_regular, recursive_marks, Grammar, GrammarError, GrammarErrorKind, JsonId, Lexing,
+    Longest, Node, NodeId, Span, TokenItem, TokenSet,
 };
 use ffwd_json_schema::{Policy, Registry, SchemaError, SchemaSet};
 use ffwd_regular::expr::{LexemeSpec, Spelling};
@@ -105,7 +103,6 @@ impl Engine {
             }
             _ => Ok(LeafFacts { alive: false, nullable: false }),
         })?;
-        let Expanded { graph, values, used } = expanded;
         let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| match *grammar
             .node(node)
         {
@@ -115,7 +112,7 @@ impl Engine {
         let limits: FxHashMap<NodeId, u32> = limits.collect();
         if !limits.is_empty() {
             if let Some(node) =
-                recursive_marks(&graph).iter().find(|&node| limits.contains_key(node))
+                recursive_marks(&expanded.graph).iter().find(|&node| limits.contains_key(node))
             {
                 let what = "a limit of tokens on a part that can begin with itself";
                 let kind = GrammarErrorKind::Unsupported(what);
@@ -124,8 +121,7 @@ impl Engine {
                 return Err(GrammarError { kind, message, place: place.place }.into());
             }
         }
-        let symbols = Symbols::with_values(&graph, values.as_ref(), &used);
-        let symbols = Arc::new(symbols.map_err(GrammarError::from)?);
+        let symbols = Arc::new(Symbols::of_expanded(&expanded).map_err(GrammarError::from)?);
         let recipe = Recipe::Rules { grammar: shared.clone(), options: options.clone() };
         let GrammarOptions { writing, registry, policy } = options;
         let json = if schemas.is_empty() {
@@ -143,8 +139,8 @@ impl Engine {
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
         // What has begun is looked for in rows, so these have to be there.
-        let eager_rows = eager_rows || !limits.is_empty() || values.is_some();
-        let spans = spans_of(grammar, &graph);
+        let eager_rows = eager_rows || !limits.is_empty() || symbols.has_values();
+        let spans = spans_of(grammar, &expanded.graph);
         let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);
         let swallowing = swallowing.map_err(GrammarError::from)?;
         let program = Arc::new(Program { symbols, leaves, spans, limits, eager_rows, swallowing });

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pattern;
-use ffwd_grammar::source::Excerpt;
-use ffwd_grammar::{Grammar, Node, NodeId, RuleId, TokenItem};
+use ffwd_grammar::{Excerpt, Grammar, Node, NodeId, RuleId, TokenItem};
 
 /// How many rules of one terminal are named, and how many nodes are looked at to find them.
 const MAX_RULES: usize = 4;
