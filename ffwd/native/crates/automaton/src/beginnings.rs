@@ -27,7 +27,9 @@ use ffwd_regular::regex::Ast;
 /// What may begin on a stack after certain marks.
 #[derive(Clone, Debug)]
 pub struct Beginning {
+    /// The marks before the threads begin, in order.
     pub marks: Box<[Mark]>,
+    /// What begins after those marks.
     pub threads: Threads,
 }
 

@@ -2,7 +2,7 @@
 //! and end, and the values and keys of JSON.
 //!
 //! A text is followed for this with stacks of their own, on which a frame stands where each such part
-//! ends ([`Frame::Mark`]). Everything else is the automaton's: symbols, lexemes, containers, unions,
+//! ends (`Frame::Mark`). Everything else is the automaton's: symbols, lexemes, containers, unions,
 //! and how they are left. So configurations and masks know nothing of marks.
 //!
 //! What begins on a stack comes in groups, one for each sequence of marks that lies between what has
@@ -29,19 +29,24 @@ use ffwd_regular::regex::Ast;
 pub enum Mark {
     /// A part of the grammar begins: one that is reported, or a JSON value of its own.
     Open(NodeId),
+    /// A value within a JSON value that is reported begins.
     ValueBegins,
     /// Before the opening quote.
     KeyBegins,
     /// After the closing quote.
     KeyEnds,
+    /// That value ends.
     ValueEnds,
+    /// The part of the grammar ends.
     Close(NodeId),
 }
 
 /// Marks at the place where a byte begins, and at the one where it ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
+    /// Where the byte begins.
     pub before: SmallVec<[Mark; 4]>,
+    /// Where the byte ends.
     pub after: SmallVec<[Mark; 4]>,
 }
 

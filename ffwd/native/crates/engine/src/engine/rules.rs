@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{CompileError, Compiled, Engine, Recipe};
 use ffwd_automaton::rules::{Leaf, Program};
-use ffwd_automaton::swallowed::Swallowing;
+use ffwd_automaton::Swallowing;
 use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use ffwd_grammar::graph::{Expansion, Graph, LeafFacts};
 use ffwd_grammar::symbols::Symbols;

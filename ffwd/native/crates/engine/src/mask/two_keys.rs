@@ -1,8 +1,8 @@
 //! Tokens in which one key ends and a later one begins, which may be the same: whether they may
 //! come can depend on the key so far, while masks are computed for all keys at once.
 
-use ffwd_automaton::keys::TextId;
 use ffwd_automaton::punctuation::index;
+use ffwd_automaton::TextId;
 use ffwd_automaton::{Automaton, Thread, ThreadLexeme};
 
 /// Whether the key that a token ends cannot be the one that begins in it, whichever keys came
