@@ -5,7 +5,7 @@ use arbitrary::Unstructured;
 
 use crate::driver::Driver;
 use crate::shape::Shape;
-use ffwd_regular::regex::check;
+use crate::regex::check;
 
 pub fn run(data: &[u8]) {
     let (shape, steps) = data.split_at(data.len() / 2);

@@ -145,7 +145,7 @@ impl Automaton {
         self.rules()?.program.spans.get(&node)
     }
 
-    /// A part that cannot be reported; see [`Program::unreported`].
+    /// A part that cannot be reported; see `Program::unreported`.
     pub fn unreported(&self) -> Option<&Span> {
         self.rules()?.program.unreported()
     }

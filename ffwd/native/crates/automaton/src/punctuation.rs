@@ -7,7 +7,7 @@ use ffwd_grammar::{Whitespace, WhitespaceMode};
 use ffwd_regular::expr::{Lexeme, LexemeSpec, LexemeStore, Spelling};
 use ffwd_regular::regex::{Ast, CharClass};
 
-/// Indices of the lexemes that every JSON grammar has; see [`lexemes`]. Those before
+/// Indices of the lexemes that every JSON grammar has; see `lexemes`. Those before
 /// [`index::ANY_STRING`] are of the first way in which its values are written.
 pub mod index {
     /// `{` and white space.
