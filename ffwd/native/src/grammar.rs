@@ -255,7 +255,7 @@ impl PyCompiledGrammar {
 
     fn __repr__(&self) -> String {
         let width = self.compiled.engine.vocabulary().width();
-        format!("CompiledGrammar({}, vocab_size={width})", self.compiled.recipe().kind())
+        format!("CompiledGrammar({}, vocab_size={width})", self.compiled.kind())
     }
 }
 

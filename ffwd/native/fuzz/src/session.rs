@@ -7,7 +7,7 @@ use ffwd_bounds::meter::{faults, heap};
 use ffwd_engine::engine::Compiled;
 use ffwd_engine::explain::{explain, Question};
 use ffwd_engine::fast_forward::forced_bytes;
-use ffwd_engine::mask::token_set::bits;
+use ffwd_engine::mask::bits;
 use ffwd_engine::matcher::{fill_bitmasks, Beginning, Matcher, MatcherError};
 use ffwd_engine::saved;
 use ffwd_tokenizer::vocabulary::TokenId;
@@ -182,7 +182,7 @@ impl<'d> Session<'d> {
         }
         let vocabulary = self.matcher.compiled().engine.vocabulary();
         let allowed: BTreeSet<TokenId> = bits(&self.last().row).collect();
-        let has_tokens = self.matcher.here()?.0.automaton.has_tokens();
+        let has_tokens = self.matcher.compiled().has_tokens();
         let by_bytes = !has_tokens && !self.matcher.is_bounded() && !self.matcher.is_in_free_text();
         for token in (0..vocabulary.width() as u32).map(TokenId) {
             let offered = allowed.contains(&token);
@@ -256,7 +256,7 @@ impl<'d> Session<'d> {
             return Ok(());
         }
         let mut ahead = self.matcher.clone();
-        if ahead.is_bounded() || ahead.here()?.0.automaton.has_tokens() {
+        if ahead.is_bounded() || ahead.compiled().has_tokens() {
             return Ok(());
         }
         for (at, &byte) in forced.iter().enumerate() {

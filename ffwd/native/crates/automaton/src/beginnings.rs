@@ -18,9 +18,8 @@ use super::thread::{Thread, ThreadLexeme, Threads};
 use super::TextId;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_grammar::live::Live;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
-use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId, Span};
+use ffwd_grammar::{Lexing, Live, Longest, NodeId, ScopeId, Span};
 use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
@@ -28,7 +27,9 @@ use ffwd_regular::regex::Ast;
 /// The threads that may begin on a stack after certain marks.
 #[derive(Clone, Debug)]
 pub struct Beginning {
+    /// The marks before the threads begin, in order.
     pub marks: Box<[Mark]>,
+    /// What begins after those marks.
     pub threads: Threads,
 }
 
@@ -142,7 +143,7 @@ impl Automaton {
         self.rules()?.program.spans.get(&node)
     }
 
-    /// A part that cannot be reported; see [`Program::unreported`].
+    /// A part that cannot be reported; see `Program::unreported`.
     pub fn unreported(&self) -> Option<&Span> {
         self.rules()?.program.unreported()
     }

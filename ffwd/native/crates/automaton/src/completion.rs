@@ -41,7 +41,9 @@ pub(super) type Between = (StackId, TextId, Ended);
 /// text before which it comes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndingText {
+    /// The bytes, without what the tokens stand for.
     pub text: Vec<u8>,
+    /// Places in `text` and token ids, in order.
     pub tokens: Vec<(usize, u32)>,
 }
 
@@ -51,6 +53,7 @@ impl EndingText {
         self.text.len() + self.tokens.len()
     }
 
+    /// Whether nothing is needed to end.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -31,6 +31,7 @@ use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{Lexeme, LexemeSpec, LexemeStore, Spelling, Verdict};
 
 /// An interned configuration of one [`Automaton`].
+/// The place of the configuration in the automaton, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub u32);
 
@@ -51,10 +52,12 @@ pub(super) struct RootValue {
 /// The parts of the automaton that only JSON grammars have.
 #[derive(Debug)]
 pub struct JsonParts {
+    /// The normal forms of all schemas, which grow as texts are read.
     pub schema: Box<SchemaSet>,
     pub(super) property_order: PropertyOrder,
     /// See [`Writing::narrows`].
     pub(super) narrows: bool,
+    /// The names of all objects.
     pub keys: Keys,
     pub(super) layouts: Layouts,
     pub(super) queries: Interner<Query>,
@@ -75,6 +78,7 @@ pub struct JsonParts {
     pub(super) held: Bytes,
 }
 
+/// A grammar compiled as far as texts have needed it; threads may share it.
 #[derive(Debug)]
 pub struct Automaton {
     lexeme_store: Arc<LexemeStore>,
@@ -271,10 +275,12 @@ impl Automaton {
         self.rules.as_ref()
     }
 
+    /// What JSON values need; `None` of a grammar without any.
     pub fn json(&self) -> Option<&JsonParts> {
         self.json.as_ref()
     }
 
+    /// The lexeme of an index that a thread or a key has.
     #[inline]
     pub fn lexeme(&self, index: u32) -> &Arc<Lexeme> {
         &self.lexemes[index as usize]
@@ -612,6 +618,7 @@ impl Automaton {
         Ok(StateId(id))
     }
 
+    /// All readings of the text so far, one thread each.
     #[inline]
     pub fn threads(&self, state: StateId) -> &[Thread] {
         &self.configs[state.0 as usize].threads
@@ -671,14 +678,17 @@ impl Automaton {
         self.configs.count()
     }
 
+    /// How many stacks are interned.
     pub fn num_stacks(&self) -> usize {
         self.cells.count()
     }
 
+    /// How many lexemes are in use.
     pub fn num_lexemes(&self) -> usize {
         self.lexemes.count()
     }
 
+    /// How many places in names of objects are interned.
     pub fn num_key_nodes(&self) -> usize {
         self.json.as_ref().map_or(0, |json| json.keys.num_nodes())
     }

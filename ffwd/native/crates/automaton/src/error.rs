@@ -5,10 +5,13 @@ use thiserror::Error;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_json_schema::SchemaError;
 
+/// Why an automaton cannot be built, or cannot grow further.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum EngineError {
+    /// A limit is passed, a deadline among them.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+    /// A schema is at fault; some are read only when a text comes to them.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }

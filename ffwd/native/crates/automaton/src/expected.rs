@@ -33,7 +33,14 @@ pub enum What {
     /// A token of a set.
     Tokens(NodeId),
     /// A key of an object.
-    Key { names: Vec<Arc<str>>, more: usize, others: bool },
+    Key {
+        /// Declared names that may come, at most twelve.
+        names: Vec<Arc<str>>,
+        /// How many more declared names may come.
+        more: usize,
+        /// Whether a key that is not declared may come.
+        others: bool,
+    },
     /// A JSON value of some of these types.
     Value(Types),
     /// A bracket, a comma, a colon or a line break, with the white space around it.
@@ -43,15 +50,18 @@ pub enum What {
 /// Types of JSON values, and values where they are few.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Types {
+    /// Names of JSON types, and `true` and `false`.
     pub types: Vec<&'static str>,
     /// As JSON texts: instead of the types of numbers and strings.
     pub values: Vec<String>,
+    /// How many values beside those listed may come.
     pub more_values: usize,
 }
 
 /// An allowed continuation, with its rules and schemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
+    /// The thing itself.
     pub what: What,
     /// Whether a part of it has come already.
     pub begun: bool,

@@ -37,6 +37,7 @@ pub(super) struct Written {
 /// A completion for all texts that are in the same place.
 #[derive(Debug)]
 pub struct Shared {
+    /// The text and tokens that end it.
     pub ending: EndingText,
     distinct: Vec<Arc<[u8]>>,
     in_string: bool,

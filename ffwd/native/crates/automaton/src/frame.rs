@@ -13,12 +13,14 @@ use ffwd_grammar::symbols::SymbolId;
 use ffwd_grammar::NodeId;
 use ffwd_regular::expr::Verdict;
 
+/// An interned stack of frames of one automaton.
+/// Its place among the stacks, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(pub u32);
 
 impl StackId {
     /// Nothing may follow: the text is complete.
-    pub const END: Self = Self(0);
+    pub(crate) const END: Self = Self(0);
 }
 
 /// The kind of the top of a stack.

@@ -101,6 +101,7 @@ impl<T: Eq + Hash + Held> Interner<T> {
         self.values.count()
     }
 
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

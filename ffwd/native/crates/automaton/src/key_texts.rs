@@ -7,6 +7,7 @@ use super::memory::{element, map_entry};
 use ffwd_bounds::error::LimitExceeded;
 
 /// A text as it is written, byte by byte; of a key, the opening quote is the first.
+/// Its place among the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextId(pub u32);
 
@@ -22,6 +23,7 @@ impl TextId {
 /// How many bytes of texts one grammar remembers.
 pub(super) const MAX_TEXTS: usize = 16_000_000;
 
+/// Interned texts of keys and items, as tries from their first bytes on.
 #[derive(Debug)]
 pub struct Texts {
     /// As (all but the last byte, last byte).

@@ -26,8 +26,11 @@ use ffwd_regular::expr::texts::{texts, TextCounter};
 use ffwd_regular::expr::{spell, unspell_json, Spelling};
 use ffwd_regular::expr::{LexState, Lexeme};
 
+/// An interned place in the names of an object.
+/// Its place among the nodes, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyNodeId(pub u32);
+/// An interned [`KeySet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeySetId(u32);
 
@@ -47,6 +50,7 @@ pub enum Terminal {
 pub struct KeyBase {
     /// The lexeme, by its index in the automaton.
     pub lexeme: u32,
+    /// Its state after the bytes so far.
     pub state: LexState,
 }
 
@@ -55,6 +59,7 @@ pub struct KeyBase {
 pub struct OtherKeys {
     /// Its index in the automaton.
     pub index: u32,
+    /// All keys that are not declared, each with its opening quote.
     pub lexeme: Arc<Lexeme>,
 }
 
@@ -74,6 +79,7 @@ pub struct KeySet {
 }
 
 impl KeySet {
+    /// `group` must be unique to `names` within the grammar.
     pub fn new(group: u32, names: Names, allowed: NameSet, others: Option<OtherKeys>) -> Self {
         Self { group, names, allowed, others, covered: OnceLock::new() }
     }
@@ -166,7 +172,7 @@ impl KeyNode {
     }
 
     /// Whether any declared name begins with these bytes.
-    pub fn has_names(&self) -> bool {
+    pub(crate) fn has_names(&self) -> bool {
         self.from < self.to
     }
 }
@@ -190,11 +196,14 @@ impl PlainNames<'_> {
     }
 }
 
+/// The interned names and keys of all objects of one grammar.
 #[derive(Debug)]
 pub struct Keys {
     sets: Interner<KeySet>,
     nodes: Interner<KeyNode>,
+    /// The sets of keys that have come.
     pub used: UsedKeys,
+    /// The keys and items that are compared with later ones.
     pub texts: Texts,
     counter: Mutex<TextCounter>,
 }
@@ -202,6 +211,7 @@ pub struct Keys {
 const MAX_KEY_NODES: usize = 8_000_000;
 
 impl Keys {
+    /// Without any names.
     pub fn new() -> Result<Self, LimitExceeded> {
         Ok(Self {
             sets: Interner::new("key_sets", MAX_KEY_NODES),
@@ -212,13 +222,14 @@ impl Keys {
         })
     }
 
+    /// The node of an id of this grammar.
     #[inline]
     pub fn node(&self, id: KeyNodeId) -> KeyNode {
         *self.nodes.get(id.0)
     }
 
     /// About how many bytes of memory the nodes and texts hold.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
             + self.nodes.memory_bytes()
             + self.used.memory_bytes()
@@ -226,10 +237,12 @@ impl Keys {
             + self.counter.try_lock().map_or(0, |counter| counter.memory_bytes())
     }
 
-    pub fn num_nodes(&self) -> usize {
+    /// How many nodes are interned.
+    pub(crate) fn num_nodes(&self) -> usize {
         self.nodes.len() + self.used.num_nodes()
     }
 
+    /// The id of a set, which is added unless it is known.
     pub fn intern(&self, node: KeyNode) -> Result<KeyNodeId, LimitExceeded> {
         Ok(KeyNodeId(self.nodes.intern(node)?))
     }
@@ -306,13 +319,13 @@ impl Keys {
     }
 
     /// The names of a node that may come, by their places among all names, in order.
-    pub fn allowed_names(&self, node: &KeyNode) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn allowed_names(&self, node: &KeyNode) -> impl Iterator<Item = u32> + '_ {
         let allowed = &self.set(node).allowed;
         (node.from..node.to).filter(|&name| allowed.contains(name))
     }
 
     /// Returns the rest of a name after a node, with its closing quote.
-    pub fn rest_of_name(&self, node: &KeyNode, name: u32) -> Vec<u8> {
+    pub(crate) fn rest_of_name(&self, node: &KeyNode, name: u32) -> Vec<u8> {
         let name = &self.set(node).names[name as usize];
         name[node.depth as usize..].iter().copied().chain([b'"']).collect()
     }
@@ -323,7 +336,7 @@ impl Keys {
     }
 
     /// A name of a node that may not come and goes on so; with all of the rest where that is whole.
-    pub fn refused_name(&self, node: &KeyNode, rest: &[u8], whole: bool) -> Option<&[u8]> {
+    pub(crate) fn refused_name(&self, node: &KeyNode, rest: &[u8], whole: bool) -> Option<&[u8]> {
         let set = self.set(node);
         let refused = (node.from..node.to).filter(|&name| !set.allowed.contains(name));
         let mut names = refused.map(|name| &*set.names[name as usize]);
@@ -451,6 +464,6 @@ pub fn written(name: &str) -> Box<[u8]> {
 }
 
 /// The name that is written so.
-pub fn decoded(written: &[u8]) -> Arc<str> {
+pub(crate) fn decoded(written: &[u8]) -> Arc<str> {
     unspell_json(written.get(1..).unwrap_or_default()).unwrap_or_default().into()
 }

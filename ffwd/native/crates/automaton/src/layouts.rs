@@ -14,7 +14,7 @@ use super::frame::{Cell, Frame, StackId};
 use super::punctuation::{index, NUM_LEXEMES};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_grammar::whitespace::{Whitespace, WhitespaceMode};
+use ffwd_grammar::{Whitespace, WhitespaceMode};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 

@@ -81,7 +81,7 @@ impl Automaton {
 
     fn find_bounds(&self, program: &Program) -> Result<Bounds, EngineError> {
         let Program { symbols, leaves, limits, .. } = program;
-        if symbols.len() > MAX_SYMBOLS || symbols.values().is_some() {
+        if symbols.len() > MAX_SYMBOLS || symbols.has_values() {
             return Ok(Bounds::default());
         }
         let ids = || (0..symbols.len() as u32).map(SymbolId);

@@ -94,7 +94,9 @@ impl Limits {
 /// A part that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenPart {
+    /// The limit, a node of the grammar.
     pub node: NodeId,
+    /// How many tokens the part may have.
     pub max_tokens: u32,
     /// The rank of its first token among those of the open parts.
     pub age: u32,
@@ -103,6 +105,7 @@ pub struct OpenPart {
 /// A configuration after a token.
 #[derive(Clone, Debug)]
 pub struct Aged {
+    /// The threads, with the ages of the parts that they are in.
     pub threads: Threads,
     /// The ages that are left, in the order of the new ones.
     pub kept: SmallVec<[u32; 2]>,

@@ -2,7 +2,7 @@
 //! the values and keys of JSON.
 //!
 //! A text is followed for this with separate stacks, which have a frame at the end of each such
-//! part ([`Frame::Mark`]). Everything else is the automaton's: symbols, lexemes, containers,
+//! part (`Frame::Mark`). Everything else is the automaton's: symbols, lexemes, containers,
 //! unions, and exits. Configurations and masks are independent of marks.
 //!
 //! The threads that begin on a stack come in groups, one for each sequence of marks between the
@@ -29,19 +29,24 @@ use ffwd_regular::regex::Ast;
 pub enum Mark {
     /// A part of the grammar begins: one that is reported, or a JSON value of its own.
     Open(NodeId),
+    /// A value within a JSON value that is reported begins.
     ValueBegins,
     /// Before the opening quote.
     KeyBegins,
     /// After the closing quote.
     KeyEnds,
+    /// That value ends.
     ValueEnds,
+    /// The part of the grammar ends.
     Close(NodeId),
 }
 
 /// Marks at the place where a byte begins, and at the one where it ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
+    /// Where the byte begins.
     pub before: SmallVec<[Mark; 4]>,
+    /// Where the byte ends.
     pub after: SmallVec<[Mark; 4]>,
 }
 

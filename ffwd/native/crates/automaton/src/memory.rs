@@ -56,7 +56,9 @@ impl Bytes {
 /// Bytes by what holds them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AutomatonBytes {
+    /// Configurations and their threads.
     pub states: usize,
+    /// Stacks, what follows them, and completions.
     pub stacks: usize,
     /// Frames of containers, what values are asked, and where they begin.
     pub frames: usize,
@@ -69,6 +71,7 @@ pub struct AutomatonBytes {
 }
 
 impl AutomatonBytes {
+    /// The sum of all.
     pub fn total(&self) -> usize {
         self.states + self.stacks + self.frames + self.keys + self.schema + self.lexemes
     }

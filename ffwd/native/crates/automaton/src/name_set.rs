@@ -10,6 +10,7 @@ impl NameSet {
         std::mem::size_of_val(&*self.0)
     }
 
+    /// Whether a name is in the set, by its place among the names.
     #[inline]
     pub fn contains(&self, name: u32) -> bool {
         self.0.get(name as usize / 64).is_some_and(|word| word >> (name % 64) & 1 == 1)
@@ -30,7 +31,7 @@ impl NameSet {
     }
 
     /// Whether some name of a range is in the set.
-    pub fn has_any(&self, from: u32, to: u32) -> bool {
+    pub(crate) fn has_any(&self, from: u32, to: u32) -> bool {
         let to = to.min(self.0.len() as u32 * 64);
         if from >= to {
             return false;

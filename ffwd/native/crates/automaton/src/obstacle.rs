@@ -13,14 +13,22 @@ use ffwd_json_schema::SchemaId;
 /// Why what would be well-formed may not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
+    /// What stands against it.
     pub why: Why,
+    /// The schemas that do not allow it.
     pub schemas: Vec<SchemaId>,
 }
 
+/// What stands against a byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// An object may not close: the names that it needs, and how many members more at least.
-    Missing { names: Vec<Arc<str>>, members: u64 },
+    Missing {
+        /// Required names that have not come.
+        names: Vec<Arc<str>>,
+        /// How many more members are needed at least.
+        members: u64,
+    },
     /// No further member may come.
     NoMember,
     /// An array may not close.
@@ -28,7 +36,10 @@ pub enum Why {
     /// No further item may come.
     NoItem,
     /// The key that begins so may not come now: it has come, or its place is before another one.
-    NotNow { name: Arc<str> },
+    NotNow {
+        /// The declared name that the key begins.
+        name: Arc<str>,
+    },
     /// No key that may come begins so.
     UnknownKey,
 }

@@ -3,36 +3,36 @@
 use std::sync::Arc;
 
 use ffwd_bounds::error::LimitExceeded;
-use ffwd_grammar::whitespace::{Whitespace, WhitespaceMode};
+use ffwd_grammar::{Whitespace, WhitespaceMode};
 use ffwd_regular::expr::{Lexeme, LexemeSpec, LexemeStore, Spelling};
 use ffwd_regular::regex::{Ast, CharClass};
 
-/// Indices of the lexemes that every JSON grammar has; see [`lexemes`]. Those before
+/// Indices of the lexemes that every JSON grammar has; see `lexemes`. Those before
 /// [`index::ANY_STRING`] are of the first way in which its values are written.
 pub mod index {
     /// `{` and white space.
-    pub const OPEN_OBJECT: u32 = 0;
+    pub(crate) const OPEN_OBJECT: u32 = 0;
     /// `[` and white space.
-    pub const OPEN_ARRAY: u32 = 1;
+    pub(crate) const OPEN_ARRAY: u32 = 1;
     /// `,` with white space on both sides.
-    pub const COMMA: u32 = 2;
+    pub(crate) const COMMA: u32 = 2;
     /// `:` with white space on both sides.
-    pub const COLON: u32 = 3;
+    pub(crate) const COLON: u32 = 3;
     /// `}` right after the opening white space.
-    pub const CLOSE_EMPTY_OBJECT: u32 = 4;
+    pub(crate) const CLOSE_EMPTY_OBJECT: u32 = 4;
     /// `}` after a value and white space.
-    pub const CLOSE_OBJECT: u32 = 5;
-    pub const CLOSE_EMPTY_ARRAY: u32 = 6;
-    pub const CLOSE_ARRAY: u32 = 7;
+    pub(crate) const CLOSE_OBJECT: u32 = 5;
+    pub(crate) const CLOSE_EMPTY_ARRAY: u32 = 6;
+    pub(crate) const CLOSE_ARRAY: u32 = 7;
     /// Any JSON string.
     pub const ANY_STRING: u32 = 8;
 }
 
 /// How many lexemes [`lexemes`] has.
-pub const NUM_LEXEMES: u32 = index::ANY_STRING;
+pub(crate) const NUM_LEXEMES: u32 = index::ANY_STRING;
 
 /// The lexemes of [`index`] before [`index::ANY_STRING`], in its order.
-pub fn lexemes(
+pub(crate) fn lexemes(
     whitespace: &Whitespace,
     store: &LexemeStore,
 ) -> Result<Vec<Arc<Lexeme>>, LimitExceeded> {
@@ -77,7 +77,7 @@ pub fn lexemes(
     specs.iter().map(|spec| store.get(spec)).collect()
 }
 
-pub fn spec(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> LexemeSpec {
+pub(crate) fn spec(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> LexemeSpec {
     LexemeSpec::new(spelling, languages)
 }
 

@@ -29,9 +29,8 @@ use super::swallowed::Swallowing;
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::unions::Union;
 use ffwd_bounds::meter;
-use ffwd_grammar::live::Live;
 use ffwd_grammar::symbols::{Symbol, SymbolId, Symbols};
-use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId, Span};
+use ffwd_grammar::{Lexing, Live, Longest, NodeId, ScopeId, Span};
 use ffwd_regular::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
@@ -39,7 +38,12 @@ use ffwd_regular::regex::Ast;
 #[derive(Clone, Debug)]
 pub enum Leaf {
     /// A language without the empty text.
-    Lexeme { language: Ast, lexing: Lexing },
+    Lexeme {
+        /// Its texts, which are spelled in UTF-8.
+        language: Ast,
+        /// Where a text of it may end.
+        lexing: Lexing,
+    },
     /// Sorted ranges of token ids, from the first to the last.
     Tokens(Arc<[(u32, u32)]>),
     /// One of the schemas, by its place.
@@ -49,7 +53,9 @@ pub enum Leaf {
 /// A grammar as the automaton follows it.
 #[derive(Debug)]
 pub struct Program {
+    /// The grammar without left recursion.
     pub symbols: Arc<Symbols>,
+    /// What each leaf of the symbols is.
     pub leaves: FxHashMap<NodeId, Leaf>,
     /// The parts that are reported.
     pub spans: FxHashMap<NodeId, Span>,
@@ -57,12 +63,13 @@ pub struct Program {
     pub limits: FxHashMap<NodeId, u32>,
     /// Whether what follows a row is found when it begins, and not when it has ended.
     pub eager_rows: bool,
+    /// Lexemes that take in the beginnings of what follows them.
     pub swallowing: Swallowing,
 }
 
 impl Program {
     /// Returns a reported part that can start with itself, and so has no position on stacks.
-    pub fn unreported(&self) -> Option<&Span> {
+    pub(crate) fn unreported(&self) -> Option<&Span> {
         self.symbols.unmarked.iter().find_map(|node| self.spans.get(node))
     }
 }
@@ -79,7 +86,7 @@ impl Held for Count {}
 
 /// The parts of the automaton that only grammars of rules have.
 #[derive(Debug)]
-pub struct Rules {
+pub(crate) struct Rules {
     pub(super) program: Arc<Program>,
     pub(super) symbols: Live,
     pub(super) values: Vec<RootValue>,

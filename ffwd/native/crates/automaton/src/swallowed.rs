@@ -55,13 +55,13 @@ pub struct Swallowing {
 
 impl Swallowing {
     /// Whether there is one. If not, after any text that can be read another byte can, or its end.
-    pub fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         !self.lexemes.is_empty()
     }
 
     /// Whether it is one of them. After all others comes the end, or a byte that is not taken and
     /// with which another one of the others begins.
-    pub fn has(&self, node: NodeId) -> bool {
+    pub(crate) fn has(&self, node: NodeId) -> bool {
         self.lexemes.contains(&node)
     }
 
@@ -95,7 +95,7 @@ impl Swallowing {
         if scopes.is_empty() {
             return Ok(swallowing);
         }
-        if symbols.values().is_some() {
+        if symbols.has_values() {
             return Self::whatever_follows(&scopes, &first);
         }
         let mut contexts = Contexts::of(symbols);

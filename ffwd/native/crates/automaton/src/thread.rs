@@ -22,8 +22,11 @@ pub enum ThreadLexeme {
 /// A lexeme in progress, and the stack of what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
+    /// What it is in the middle of.
     pub lexeme: ThreadLexeme,
+    /// The state of that, by its kind: see [`Self::lex_state`] and [`Self::key_node`].
     pub state: u32,
+    /// What must follow.
     pub stack: StackId,
     /// The key so far, where keys that came must not come again; [`TextId::EMPTY`] as long as some
     /// declared name begins with it, which tells what it is.
@@ -41,15 +44,18 @@ impl Thread {
         transcript: TextId::NONE,
     };
 
+    /// The state of a [`ThreadLexeme::Lexeme`].
     #[inline]
     pub fn lex_state(&self) -> LexState {
         LexState(self.state)
     }
 
+    /// The state of a [`ThreadLexeme::Key`].
     #[inline]
     pub fn key_node(&self) -> KeyNodeId {
         KeyNodeId(self.state)
     }
 }
 
+/// The threads of one configuration, or of one that is not interned.
 pub type Threads = SmallVec<[Thread; 4]>;

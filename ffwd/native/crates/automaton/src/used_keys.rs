@@ -6,6 +6,8 @@ use super::intern::Interner;
 use super::memory::Held;
 use ffwd_bounds::error::LimitExceeded;
 
+/// An interned set of keys that have come in an object.
+/// Its place among the sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UsedId(pub u32);
 

@@ -16,6 +16,7 @@ use ffwd_regular::expr::lexeme::{after_value, first_bits, Ends};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::{numbers, Ast, CharClass};
 
+/// An interned question of which schemas a value satisfies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u32);
 
@@ -135,6 +136,7 @@ impl Schemas {
 /// A lexeme of a value: its languages belong to schemas of the query.
 #[derive(Clone, Debug)]
 pub struct Scalar {
+    /// The index of the lexeme in the automaton.
     pub lexeme: u32,
     /// For each language of the lexeme the schemas that it belongs to.
     pub schemas: Vec<Verdict>,
@@ -162,7 +164,7 @@ pub struct ValueStarts {
 
 impl Automaton {
     /// Lexemes and containers of a query; computed once.
-    pub fn value_starts(
+    pub(crate) fn value_starts(
         &self,
         json: &JsonParts,
         id: QueryId,

@@ -17,8 +17,7 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::{self, heap, Meter};
 use ffwd_bounds::section;
-use ffwd_grammar::source::Excerpt;
-use ffwd_grammar::{GrammarError, GrammarErrorKind};
+use ffwd_grammar::{Excerpt, GrammarError, GrammarErrorKind};
 use ffwd_json_schema::{
     Numbers, Policy, Registry, SchemaError, SchemaId, SchemaOptions, SchemaSet,
 };
@@ -31,12 +30,12 @@ use ffwd_tokenizer::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
 mod culprit;
-pub mod generation;
+pub(crate) mod generation;
 mod recipe;
 mod rules;
-pub mod transitions;
-pub use generation::Generation;
-pub use recipe::Recipe;
+pub(crate) mod transitions;
+pub(crate) use generation::Generation;
+pub(crate) use recipe::Recipe;
 pub use rules::GrammarOptions;
 
 /// Byte budgets of what is kept.
@@ -58,6 +57,7 @@ impl Default for EngineConfig {
 
 /// How the tokenizer would encode text: with no special tokens, as in the middle of a text.
 pub trait Encoder: Send + Sync {
+    /// The tokens of `text`, in order.
     fn encode(&self, text: &str) -> Result<Vec<TokenId>, EncodeError>;
 }
 
@@ -65,7 +65,9 @@ pub trait Encoder: Send + Sync {
 #[derive(Clone, Debug, Error)]
 #[error("the tokenizer could not encode {text:?}: {message}")]
 pub struct EncodeError {
+    /// The text that was to be encoded.
     pub text: String,
+    /// The tokenizer's own words.
     pub message: String,
 }
 
@@ -121,12 +123,13 @@ impl std::fmt::Debug for Engine {
 
 /// A grammar compiled for one vocabulary; its matchers share all that is built.
 ///
-/// Built objects belong to a [`Generation`]. When a generation exceeds the grammar's memory,
+/// Built objects belong to a `Generation`. When a generation exceeds the grammar's memory,
 /// another one replaces it. Matchers move there with their next step: they parse their tokens
 /// again, and keep only what they need. Calls in between are unaffected, because a step uses its
 /// generation to its end.
 #[derive(Debug)]
 pub struct Compiled {
+    /// The vocabulary, and what all grammars compiled for it share.
     pub engine: Arc<Engine>,
     recipe: Recipe,
     source: Source,
@@ -179,16 +182,26 @@ impl Drop for TakenApart {
 }
 
 impl Compiled {
+    /// Returns the name of the kind of grammar, such as `json_schema`.
+    pub fn kind(&self) -> &'static str {
+        self.recipe.kind()
+    }
+
     /// Returns the source of the compilation.
-    pub fn recipe(&self) -> &Recipe {
+    pub(crate) fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
     /// Returns the current generation. It stays valid while the guard is held, which takes no lock
     /// and blocks no thread; guards must be short-lived.
     #[inline]
-    pub fn generation(&self) -> Guard<Arc<Generation>> {
+    pub(crate) fn generation(&self) -> Guard<Arc<Generation>> {
         self.current.load()
+    }
+
+    /// Whether the grammar has tokens that are taken as a whole, so that bytes alone do not decide.
+    pub fn has_tokens(&self) -> bool {
+        self.generation().automaton.has_tokens()
     }
 
     /// Limits the memory of lazily built objects, besides what matchers need. Half of it is for
@@ -348,12 +361,23 @@ impl Compiled {
     }
 }
 
+/// Why a grammar cannot be compiled.
 #[derive(Clone, Debug, Error)]
 pub enum CompileError {
+    /// A regular expression breaks its syntax, or uses an unsupported feature.
     #[error("{error} (line {line}, column {column})")]
-    Pattern { error: PatternError, line: usize, column: usize },
+    Pattern {
+        /// What is wrong with it.
+        error: PatternError,
+        /// From 1.
+        line: usize,
+        /// From 1, in characters.
+        column: usize,
+    },
+    /// A schema is at fault, or a limit is passed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A grammar of rules is at fault, or passes a limit.
     #[error(transparent)]
     Grammar(#[from] GrammarError),
     /// A schema within a grammar that was read from a text.
@@ -361,7 +385,15 @@ pub enum CompileError {
         "{error} ({source_kind}, line {line}, column {column})\n{caret}",
         line = excerpt.line, column = excerpt.column, caret = excerpt.with_caret()
     )]
-    Schema { error: Box<SchemaError>, source_kind: &'static str, excerpt: Excerpt },
+    Schema {
+        /// What is wrong with the schema.
+        error: Box<SchemaError>,
+        /// The language of the grammar around the schema, such as `Lark`.
+        source_kind: &'static str,
+        /// Where the schema begins in that grammar.
+        excerpt: Excerpt,
+    },
+    /// The grammar, which these words name, has no text.
     #[error("no text matches {0}")]
     Unsatisfiable(&'static str),
 }
@@ -394,6 +426,8 @@ impl From<SchemaError> for CompileError {
 }
 
 impl Engine {
+    /// An engine whose tokenizer is not compiled; `encoder` serves the backoff method of forced
+    /// tokens.
     pub fn new(
         vocabulary: Vocabulary,
         encoder: Option<Box<dyn Encoder>>,
@@ -431,7 +465,7 @@ impl Engine {
     }
 
     /// Masks of canonical tokens, where they can be told exactly.
-    pub fn canonical_masks(&self) -> Option<&CanonicalMasks> {
+    pub(crate) fn canonical_masks(&self) -> Option<&CanonicalMasks> {
         self.exact.as_ref().map(|exact| &exact.masks)
     }
 
@@ -473,12 +507,13 @@ impl Engine {
         Ok(())
     }
 
+    /// The ids that masks have bits for, and the bytes of each.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
 
     /// Whether text can be turned into tokens.
-    pub fn has_encoder(&self) -> bool {
+    pub(crate) fn has_encoder(&self) -> bool {
         self.encoder.is_some()
     }
 
@@ -496,14 +531,6 @@ impl Engine {
         encoded.bytes += 96 + text.len() + std::mem::size_of_val(&*tokens);
         encoded.tokens.insert(text.into(), tokens.clone());
         Ok(Some(tokens))
-    }
-
-    pub fn lexemes(&self) -> &LexemeStore {
-        &self.lexemes
-    }
-
-    pub fn lexeme_masks(&self) -> &LexemeMaskStore {
-        &self.lexeme_masks
     }
 
     /// Forgets what has been built for all grammars, but for what [`Self::prepare`] made; those in
@@ -533,12 +560,14 @@ impl Engine {
         }
     }
 
+    /// Bytes held by the vocabulary and by what all grammars share; estimates.
     pub fn memory_bytes(&self) -> usize {
         self.vocabulary.memory_bytes()
             + self.lexemes.memory_bytes()
             + self.lexeme_masks.memory_bytes()
     }
 
+    /// The JSON texts that are valid against a schema, without registry, by the default policy.
     pub fn compile_json_schema(
         self: &Arc<Self>,
         schema: &str,

@@ -21,9 +21,11 @@ use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 pub struct FastForward {
     /// The most tokens to return.
     pub max_tokens: Option<usize>,
+    /// How forced bytes become tokens.
     pub method: Method,
 }
 
+/// Which tokens count as forced.
 #[derive(Clone, Copy, Debug)]
 pub enum Method {
     /// The longest token sequence shared by all canonical tokenizations of every continuation.
@@ -52,14 +54,19 @@ impl Default for Backoff {
     }
 }
 
+/// Why no forced tokens can be told.
 #[derive(Clone, Debug, Error)]
 pub enum FastForwardError {
+    /// A limit is passed, or a schema that is expanded on demand is at fault.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The caller's encode function failed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// [`Method::Backoff`] needs an encode function, and the engine has none.
     #[error("the vocabulary was made without an encode function, which forced tokens need")]
     NoEncoder,
+    /// [`Method::Exact`] needs a tokenizer whose canonical tokens are known exactly.
     #[error(
         "the vocabulary's tokenizer is not compiled exactly, which the exact method needs: use the \
          backoff"

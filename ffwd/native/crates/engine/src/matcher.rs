@@ -32,7 +32,7 @@ pub use batch::{fill_bitmasks, Unfilled};
 pub use begin::Beginning;
 use budget::Budget;
 use events::Tracker;
-pub use forced::{forced, Forced, GrammarTexts};
+pub(crate) use forced::{forced, Forced, GrammarTexts};
 use history::History;
 pub use preamble::{Close, Opening};
 use preamble::{Preamble, Rest, Stage, Step};
@@ -44,46 +44,98 @@ const TOKENS_GROWTH: usize = 32;
 /// An error of a caller.
 #[derive(Clone, Debug, Error)]
 pub enum MatcherError {
+    /// A token id is not less than the width of the vocabulary.
     #[error("token {token} at position {position} is outside the vocabulary of {width} ids")]
-    OutOfRange { token: TokenId, position: usize, width: usize },
+    OutOfRange {
+        /// The id that was given.
+        token: TokenId,
+        /// How many tokens come before it.
+        position: usize,
+        /// How many ids the vocabulary has.
+        width: usize,
+    },
+    /// An end token has been accepted already.
     #[error("token {token} at position {position} comes after the end of the sequence")]
-    AfterEnd { token: TokenId, position: usize },
+    AfterEnd {
+        /// The token that came after it.
+        token: TokenId,
+        /// How many tokens come before it, the end token included.
+        position: usize,
+    },
+    /// More tokens are to be taken back than have been accepted.
     #[error("cannot roll back {asked} tokens: only {accepted} have been accepted")]
-    RollbackTooFar { asked: usize, accepted: usize },
+    RollbackTooFar {
+        /// How many were to be taken back.
+        asked: usize,
+        /// How many have been accepted.
+        accepted: usize,
+    },
+    /// [`Beginning::prefill`] begins no text of the grammar.
     #[error("the grammar refuses the beginning of its text at byte {byte}")]
-    Prefill { byte: usize },
+    Prefill {
+        /// How many of its bytes the grammar takes.
+        byte: usize,
+    },
+    /// [`Opening::close`] has no token, or no byte.
     #[error("what closes the free text must not be empty")]
     EmptyClose,
+    /// The first token of [`Close::Tokens`] spells text, or one of them cannot be used.
     #[error(
         "token {0} cannot close the free text: it is text where it begins the close, ends the \
          output, or is outside the vocabulary"
     )]
     BadClose(TokenId),
+    /// A token of [`Opening::controls`] spells text, ends the output or does not exist.
     #[error(
         "token {0} is no control token of free text: it is text, ends the output, or is outside \
          the vocabulary"
     )]
     BadControl(TokenId),
+    /// No text of the grammar ends within [`Beginning::max_tokens`].
     #[error(
         "`max_tokens={max_tokens}` is too small: no text of the grammar ends within it, and a short \
          one needs {needed} tokens"
     )]
-    Budget { needed: usize, max_tokens: usize },
+    Budget {
+        /// How many tokens a short text takes, its end token included.
+        needed: usize,
+        /// How many the caller allows.
+        max_tokens: usize,
+    },
+    /// The events of a span cannot be told, since its start is undefined.
     #[error(
         "the span {name:?} wraps a left-recursive rule that can start with the span, so its start is \
          undefined: wrap a rule that cannot start with it"
     )]
-    Unreported { name: Arc<str> },
+    Unreported {
+        /// The name of the span.
+        name: Arc<str>,
+    },
+    /// A part of the grammar has a limit of tokens within which none of its texts ends.
     #[error(
         "{part} cannot end within its limit of {max_tokens} tokens: a short text of it takes {needed}"
     )]
-    Part { part: Described, needed: usize, max_tokens: usize },
+    Part {
+        /// Which part, and where its source has it.
+        part: Described,
+        /// How many tokens a short text of it takes.
+        needed: usize,
+        /// Its limit.
+        max_tokens: usize,
+    },
+    /// No text keeps to the limits of the grammar's parts, although each part alone could.
     #[error(
         "{part} has at most {max_tokens} tokens, and none of its texts can end there. \
          Terminals end at their longest match, so the next part cannot begin earlier. \
          Allow another number of tokens, change the next part, or make this one lazy"
     )]
-    Ends { part: Described, max_tokens: usize },
+    Ends {
+        /// The first part with a limit, and where its source has it.
+        part: Described,
+        /// Its limit.
+        max_tokens: usize,
+    },
+    /// A limit is passed, or a schema that is expanded on demand is at fault.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
@@ -295,6 +347,7 @@ impl Matcher {
         self.compiled.settle_after(done)
     }
 
+    /// The grammar that it follows.
     pub fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
     }
@@ -307,7 +360,7 @@ impl Matcher {
     /// Returns the current generation, and the sequence's state in it. A call must take everything
     /// from one generation.
     #[inline]
-    pub fn here(&self) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
+    pub(crate) fn here(&self) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
         let generation = self.compiled.generation();
         match state_in(&generation, self.place.load(Ordering::Acquire)) {
             Some(state) => Ok((generation, state)),
@@ -398,7 +451,7 @@ impl Matcher {
     }
 
     /// Returns the last bytes of the grammar's text, including its part in the prompt.
-    pub fn text_tail(&self, most: usize) -> Vec<u8> {
+    pub(crate) fn text_tail(&self, most: usize) -> Vec<u8> {
         let mut tail: Vec<u8> = Vec::new();
         for (position, &token) in self.tokens.iter().enumerate().rev() {
             if tail.len() >= most {
@@ -413,7 +466,7 @@ impl Matcher {
     }
 
     /// The text that closes the free text, what has come of it left out; `None` where tokens do.
-    pub fn free_text_close(&self) -> Option<Vec<u8>> {
+    pub(crate) fn free_text_close(&self) -> Option<Vec<u8>> {
         let Stage::Free(matched) = self.stage else { return None };
         match self.preamble.as_ref()?.rest(matched) {
             Rest::Text(text) => Some(text.to_vec()),
@@ -423,7 +476,7 @@ impl Matcher {
 
     /// How many of these bytes belong to the free text and what closes it; `None` if all of them do
     /// and it goes on.
-    pub fn free_text_length(&self, text: &[u8]) -> Option<usize> {
+    pub(crate) fn free_text_length(&self, text: &[u8]) -> Option<usize> {
         self.preamble.as_ref()?.length(self.stage, text)
     }
 
@@ -608,7 +661,7 @@ impl Matcher {
     }
 
     /// Which tokens are canonical and what is known of those so far, where that can be told.
-    pub fn context(&self) -> Option<(&Arc<Canonicality>, Context)> {
+    pub(crate) fn context(&self) -> Option<(&Arc<Canonicality>, Context)> {
         let canonicality = self.compiled.engine.canonicality()?;
         let mut trail = self.tracked.as_ref()?.trail.lock();
         Some((canonicality, trail.after(canonicality, &self.tokens).clone()))

@@ -9,6 +9,7 @@ use ffwd_bounds::error::LimitExceeded;
 /// A grammar that cannot be read or used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarError {
+    /// For callers that tell faults apart.
     pub kind: GrammarErrorKind,
     /// The error, and what would work.
     pub message: String,

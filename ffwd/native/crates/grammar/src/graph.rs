@@ -13,16 +13,16 @@ use ffwd_bounds::meter;
 
 /// A part of a grammar, with the parameter of the rule around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct VertexId(pub u32);
+pub(crate) struct VertexId(pub u32);
 
 impl VertexId {
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 #[derive(Clone, Debug)]
-pub enum Vertex {
+pub(crate) enum Vertex {
     Seq(Box<[VertexId]>),
     Choice(Box<[VertexId]>),
     Repeat {
@@ -64,20 +64,21 @@ pub struct LeafFacts {
 }
 
 /// How many parts a grammar may have, those of rules with a parameter once for each of its values.
-pub const MAX_VERTICES: usize = 4_000_000;
+pub(crate) const MAX_VERTICES: usize = 4_000_000;
 
+/// What the start of one grammar reaches.
 #[derive(Debug)]
 pub struct Graph {
-    pub vertices: Vec<Vertex>,
+    pub(crate) vertices: Vec<Vertex>,
     /// Whether the empty text belongs to a vertex.
-    pub nullable: Vec<bool>,
+    pub(crate) nullable: Vec<bool>,
     /// Whether any text does.
-    pub productive: Vec<bool>,
+    pub(crate) productive: Vec<bool>,
     /// Whether any text that is not empty does.
-    pub nonempty: Vec<bool>,
+    pub(crate) nonempty: Vec<bool>,
     /// The rules of a vertex.
     pub(super) rules: FxHashMap<VertexId, RuleId>,
-    pub start: VertexId,
+    pub(crate) start: VertexId,
     /// The nodes of parts that are reported or limited.
     pub marked: Vec<NodeId>,
 }
@@ -88,7 +89,9 @@ pub enum Expansion {
     /// Few values beforehand, many when a text comes to them.
     #[default]
     AsNeeded,
+    /// Every value before any text is read.
     Beforehand,
+    /// Every value when a text comes to it.
     Later,
 }
 
@@ -289,16 +292,18 @@ const VALUES: &str = "parametric_parts";
 /// use, with their vertices.
 #[derive(Debug)]
 pub struct Expanded {
+    /// All that is known before any text is read.
     pub graph: Graph,
-    pub values: Option<Arc<Values>>,
-    pub used: Vec<(NodeId, VertexId)>,
+    pub(crate) values: Option<Arc<Values>>,
+    pub(crate) used: Vec<(NodeId, VertexId)>,
 }
 
 impl Graph {
-    /// As [`Self::of`], with rules with a parameter expanded when that is said.
+    /// Reads what the start of a grammar reaches. `leaf` knows lexemes, sets of tokens and schemas;
+    /// `expansion` says when rules with a parameter are expanded.
     ///
     /// # Errors
-    /// As there.
+    /// A rule is not defined, no text belongs to a rule, or there are too many parts.
     pub fn expanded(
         grammar: &Arc<Grammar>,
         expansion: Expansion,
@@ -348,7 +353,8 @@ impl Graph {
     ///
     /// # Errors
     /// A rule is undefined, a rule accepts no text, or there are too many parts.
-    pub fn of(
+    #[cfg(test)]
+    pub(crate) fn of(
         grammar: &Grammar,
         mut leaf: impl FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
     ) -> Result<Self, GrammarError> {

@@ -52,6 +52,7 @@ struct Growing {
 }
 
 impl Live {
+    /// The symbols of a grammar before any text is read.
     pub fn new(fixed: Arc<Symbols>) -> Self {
         let grown = fixed.values().map(|(values, keys)| {
             let parts = boxcar::Vec::new();
@@ -66,16 +67,11 @@ impl Live {
         Self { fixed, grown }
     }
 
-    /// Those that are known from the start on.
-    #[inline]
-    pub fn fixed(&self) -> &Symbols {
-        &self.fixed
-    }
-
     fn entry(&self, id: SymbolId) -> Option<&Entry> {
         self.grown.as_ref()?.entries.get(id.0 as usize - self.fixed.len())
     }
 
+    /// The symbol of an id of this grammar.
     #[inline]
     pub fn get(&self, id: SymbolId) -> &Symbol {
         match self.fixed.known(id) {
@@ -102,6 +98,7 @@ impl Live {
         }
     }
 
+    /// See [`Symbols::meaning`].
     #[inline]
     pub fn meaning(&self, part: u32) -> SymbolId {
         self.fixed.meaning(part)

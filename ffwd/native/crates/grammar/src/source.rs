@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+/// A source of one grammar.
+/// Its place in [`crate::Grammar::sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u32);
 
@@ -10,12 +12,14 @@ pub struct SourceId(pub u32);
 pub struct Source {
     /// Its notation, such as `Lark`.
     pub kind: &'static str,
+    /// The whole text, as it was given.
     pub text: Arc<str>,
 }
 
 /// A place in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
+    /// Which text.
     pub source: SourceId,
     /// In bytes.
     pub offset: u32,
@@ -34,7 +38,7 @@ pub struct Excerpt {
     /// The line, or what of a long one is near the place.
     pub text: String,
     /// How many characters of `text` are before the place.
-    pub before: usize,
+    pub(crate) before: usize,
 }
 
 impl Excerpt {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::graph::{Graph, VertexId};
+use super::graph::{Expanded, Graph, VertexId};
 use super::left_corners::components;
 use super::left_recursion::Building;
 use super::table::Table;
@@ -17,12 +17,13 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 
 /// An interned symbol of one [`Symbols`].
+/// Its place among the symbols, those that are known from the start on first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub u32);
 
 impl SymbolId {
     /// The empty text and nothing else.
-    pub const EMPTY: Self = Self(0);
+    pub(crate) const EMPTY: Self = Self(0);
 }
 
 /// Texts that are not empty; whether the empty one belongs too is said by [`Symbols::is_nullable`].
@@ -32,13 +33,17 @@ pub enum Symbol {
     Empty,
     /// The first, and then the second.
     Seq(SymbolId, SymbolId),
+    /// Any of these.
     Choice(Arc<[SymbolId]>),
     /// Any number of times.
     Star(SymbolId),
     /// This many repetitions, at most `max` and at least `min`.
     Repeat {
+        /// What is repeated.
         inner: SymbolId,
+        /// How often at least.
         min: u32,
+        /// How often at most; `None` is unbounded.
         max: Option<u32>,
     },
     /// A lexeme, a set of tokens, or a JSON value.
@@ -73,6 +78,7 @@ impl Symbol {
     }
 }
 
+/// The interned symbols of one grammar that are known before any text is read.
 #[derive(Debug)]
 pub struct Symbols {
     symbols: Vec<Symbol>,
@@ -84,6 +90,7 @@ pub struct Symbols {
     ranks: Vec<u32>,
     /// Whether parts are reported or limited.
     has_marks: bool,
+    /// The symbol of all texts of the grammar.
     pub start: SymbolId,
     /// The reported or limited parts that can start with themselves and with their context: they
     /// have no symbol.
@@ -101,6 +108,7 @@ pub struct Symbols {
 const MAX_SYMBOLS: usize = 16_000_000;
 
 impl Symbols {
+    /// The symbol of an id that is less than [`Self::len`].
     #[inline]
     pub fn get(&self, id: SymbolId) -> &Symbol {
         &self.symbols[id.0 as usize]
@@ -112,6 +120,7 @@ impl Symbols {
         self.nullable[id.0 as usize]
     }
 
+    /// What a [`Symbol::Part`] stands for.
     #[inline]
     pub fn meaning(&self, part: u32) -> SymbolId {
         self.parts[part as usize]
@@ -206,18 +215,25 @@ impl Symbols {
 
     /// Returns the facts that need no values, and the initial parts, if parts with values are added
     /// later.
-    pub fn values(&self) -> Option<(&Arc<Values>, &[Key])> {
+    pub(crate) fn values(&self) -> Option<(&Arc<Values>, &[Key])> {
         Some((self.values.as_ref()?, &self.keys))
+    }
+
+    /// Whether parts of rules with a parameter come later, with the values that a text comes to.
+    pub fn has_values(&self) -> bool {
+        self.values.is_some()
     }
 
     pub(super) fn has_marks(&self) -> bool {
         self.has_marks
     }
 
+    /// How many symbols there are.
     pub fn len(&self) -> usize {
         self.symbols.len()
     }
 
+    /// Always false: the empty text has a symbol.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
     }
@@ -234,20 +250,21 @@ impl Symbols {
             + self.parts.len() * 4
     }
 
+    #[cfg(test)]
+    pub(crate) fn of(graph: &Graph) -> Result<Self, LimitExceeded> {
+        Self::with_values(graph, None, &[])
+    }
+
     /// The symbols of a grammar's graph.
     ///
     /// # Errors
     /// There are too many, or left recursion through too many parts.
-    pub fn of(graph: &Graph) -> Result<Self, LimitExceeded> {
-        Self::with_values(graph, None, &[])
+    pub fn of_expanded(expanded: &Expanded) -> Result<Self, LimitExceeded> {
+        Self::with_values(&expanded.graph, expanded.values.as_ref(), &expanded.used)
     }
 
-    /// As [`Self::of`], where rules with a parameter come later. `used`: the vertices of parts that
-    /// those rules use.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn with_values(
+    /// `used`: the vertices of parts that rules use which come later.
+    fn with_values(
         graph: &Graph,
         values: Option<&Arc<Values>>,
         used: &[(NodeId, VertexId)],

@@ -8,7 +8,9 @@ use super::{Grammar, Node, NodeId, Place, SourceId};
 /// A rule, or a terminal, that the start does not reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnusedRule {
+    /// As its source names it.
     pub name: Arc<str>,
+    /// Where its source defines it.
     pub place: Option<Place>,
 }
 

@@ -67,7 +67,7 @@ impl Values {
     /// itself. It names the first rule of such parts, if there is one.
     ///
     /// # Errors
-    /// As [`Graph::of`].
+    /// As [`Graph::expanded`].
     pub fn of(
         grammar: &Arc<Grammar>,
         start: NodeId,

@@ -9,7 +9,10 @@ pub enum WhitespaceMode {
     /// start of the text chooses.
     Consistent,
     /// JSON white space wherever JSON allows it (not around the root), each run bounded.
-    Flexible { max_run: u32 },
+    Flexible {
+        /// Characters of one run of white space, at most.
+        max_run: u32,
+    },
     /// None at all.
     Compact,
     /// One space after each comma and each colon.
@@ -18,8 +21,10 @@ pub enum WhitespaceMode {
     Layout(Arc<Layout>),
 }
 
+/// How JSON values are set apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Whitespace {
+    /// Which white space is allowed.
     pub mode: WhitespaceMode,
 }
 

@@ -18,8 +18,8 @@ pub enum Recipe {
 }
 
 impl Recipe {
-    /// The name of the kind of grammar, for people.
-    pub fn kind(&self) -> &'static str {
+    /// Returns the name of the kind of grammar.
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Language(_) => "regular_language",
             Self::Json { .. } => "json_schema",
@@ -30,7 +30,10 @@ impl Recipe {
 
 impl Engine {
     /// Compiles a recipe.
-    pub fn compile_recipe(self: &Arc<Self>, recipe: &Recipe) -> Result<Compiled, CompileError> {
+    pub(crate) fn compile_recipe(
+        self: &Arc<Self>,
+        recipe: &Recipe,
+    ) -> Result<Compiled, CompileError> {
         match recipe {
             Recipe::Language(language) => self.compile_language(language.clone()),
             Recipe::Json { schema, options } => {

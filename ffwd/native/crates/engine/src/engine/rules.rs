@@ -6,16 +6,14 @@ use rustc_hash::FxHashMap;
 
 use super::{culprit, CompileError, Compiled, Engine, Recipe};
 use ffwd_automaton::rules::{Leaf, Program};
-use ffwd_automaton::swallowed::Swallowing;
+use ffwd_automaton::Swallowing;
 use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
 use ffwd_bounds::error::LimitExceeded;
-use ffwd_grammar::fold::fold_regular;
-use ffwd_grammar::graph::{Expanded, Expansion, Graph, LeafFacts};
-use ffwd_grammar::left_recursion::recursive_marks;
+use ffwd_grammar::graph::{Expansion, Graph, LeafFacts};
 use ffwd_grammar::symbols::Symbols;
 use ffwd_grammar::{
-    Described, Grammar, GrammarError, GrammarErrorKind, JsonId, Node, NodeId, Span, TokenItem,
-    TokenSet,
+    fold_regular, recursive_marks, Described, Grammar, GrammarError, GrammarErrorKind, JsonId,
+    Node, NodeId, Span, TokenItem, TokenSet,
 };
 use ffwd_json_schema::{Policy, Registry, SchemaError, SchemaSet};
 use ffwd_regular::expr::{LexemeSpec, Spelling};
@@ -24,8 +22,11 @@ use ffwd_regular::regex::Ast;
 /// How the JSON values of a grammar are read and written.
 #[derive(Clone, Debug)]
 pub struct GrammarOptions {
+    /// White space, order of properties, and notation of numbers.
     pub writing: Writing,
+    /// Documents that `$ref` may name, beside the schema itself.
     pub registry: Arc<Registry>,
+    /// Whether unsupported keywords and formats are refused.
     pub policy: Policy,
 }
 
@@ -119,7 +120,6 @@ impl Engine {
             }
             _ => Ok(LeafFacts { alive: false, nullable: false }),
         })?;
-        let Expanded { graph, values, used } = expanded;
         let limits = (0..grammar.num_nodes() as u32).map(NodeId).filter_map(|node| match *grammar
             .node(node)
         {
@@ -129,7 +129,7 @@ impl Engine {
         let limits: FxHashMap<NodeId, u32> = limits.collect();
         if !limits.is_empty() {
             if let Some(node) =
-                recursive_marks(&graph).iter().find(|&node| limits.contains_key(node))
+                recursive_marks(&expanded.graph).iter().find(|&node| limits.contains_key(node))
             {
                 let what = "a limit of tokens on a part that can begin with itself";
                 let kind = GrammarErrorKind::Unsupported(what);
@@ -138,8 +138,7 @@ impl Engine {
                 return Err(GrammarError { kind, message, place: place.place }.into());
             }
         }
-        let symbols = Symbols::with_values(&graph, values.as_ref(), &used);
-        let symbols = Arc::new(symbols.map_err(GrammarError::from)?);
+        let symbols = Arc::new(Symbols::of_expanded(&expanded).map_err(GrammarError::from)?);
         let recipe = Recipe::Rules { grammar: shared.clone(), options: options.clone() };
         let GrammarOptions { writing, registry, policy } = options;
         let json = if schemas.is_empty() {
@@ -157,8 +156,8 @@ impl Engine {
             Some(RuleSchemas { schema: Box::new(schema), roots, writing })
         };
         // The search for reported parts uses rows, so they must exist.
-        let eager_rows = eager_rows || !limits.is_empty() || values.is_some();
-        let spans = spans_of(grammar, &graph);
+        let eager_rows = eager_rows || !limits.is_empty() || symbols.has_values();
+        let spans = spans_of(grammar, &expanded.graph);
         let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);
         let swallowing = swallowing.map_err(GrammarError::from)?;
         let program = Arc::new(Program { symbols, leaves, spans, limits, eager_rows, swallowing });

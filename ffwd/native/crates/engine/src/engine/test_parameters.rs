@@ -27,7 +27,7 @@ fn compile(
 /// Whether parts with values come later.
 fn has_later_values(compiled: &Compiled) -> bool {
     match &compiled.source {
-        Source::Rules { program, .. } => program.symbols.values().is_some(),
+        Source::Rules { program, .. } => program.symbols.has_values(),
         _ => false,
     }
 }

@@ -13,6 +13,7 @@ pub enum Kind {
     Value,
 }
 
+/// What an event says of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A span begins.
@@ -28,7 +29,9 @@ pub enum Action {
 /// Something that has become certain of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
+    /// Whether the span begins, goes on or ends; or how many events are void.
     pub action: Action,
+    /// What the span is; `None` of [`Action::Retracted`], which is of no span.
     pub kind: Option<Kind>,
     /// The number of the span among all of the text.
     pub span: usize,
@@ -38,13 +41,14 @@ pub struct Event {
     pub pointer: Option<Arc<str>>,
     /// In bytes of the text: of a delta, or of the whole span; where one begins both are that place.
     pub start: usize,
+    /// In bytes of the text, exclusive.
     pub end: usize,
     /// The text of a delta: whole characters.
     pub text: Option<String>,
 }
 
 impl Event {
-    pub fn retracted(count: usize) -> Self {
+    pub(crate) fn retracted(count: usize) -> Self {
         Self {
             action: Action::Retracted(count),
             kind: None,
@@ -61,8 +65,10 @@ impl Event {
 /// A capture that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
+    /// As the grammar names the capture; several captures may share a name.
     pub name: Arc<str>,
     /// In bytes of the text.
     pub start: usize,
+    /// In bytes of the text, exclusive.
     pub end: usize,
 }

@@ -15,11 +15,17 @@ use ffwd_json_schema::{SchemaId, PARTS};
 /// The kind of an allowed item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// The text may end.
     End,
+    /// A terminal of a grammar, or what is left of a regular language.
     Terminal,
+    /// A token that the grammar names, taken as a whole.
     Token,
+    /// A key of an object.
     Key,
+    /// A JSON value.
     Value,
+    /// A mark of JSON's own syntax, such as a comma.
     Punctuation,
     /// The part before the text of the grammar.
     Before,
@@ -28,6 +34,7 @@ pub enum Kind {
 /// Something that may come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
+    /// Tells how to read `what`.
     pub kind: Kind,
     /// In words; of a terminal its text or expression.
     pub what: String,
@@ -44,8 +51,11 @@ pub struct Item {
 /// Why something may not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
+    /// What is wrong, as a clause without a full stop.
     pub message: String,
+    /// The rules whose terminals could come instead, at most six.
     pub rules: Vec<RulePlace>,
+    /// JSON pointers of the schemas that decide it, at most eight.
     pub pointers: Vec<String>,
 }
 

@@ -20,7 +20,9 @@ use ffwd_tokenizer::vocabulary::TokenId;
 /// The subject of a question.
 #[derive(Clone, Debug)]
 pub enum Question {
+    /// May this token come? Its id must be in the vocabulary.
     Token(TokenId),
+    /// May these bytes come, whatever tokens spell them?
     Text(Vec<u8>),
 }
 
@@ -31,6 +33,7 @@ pub enum Stage {
     FreeText,
     /// In bytes before the text of the grammar, which are all known.
     Prefix,
+    /// In the text of the grammar.
     Grammar,
     /// After a token that ends the output.
     Ended,
@@ -41,8 +44,11 @@ pub enum Stage {
 pub struct Explanation {
     /// How many tokens have been accepted.
     pub num_tokens: usize,
+    /// Which part of the output the next token belongs to.
     pub stage: Stage,
+    /// Whether the text may end here.
     pub accepting: bool,
+    /// What may come next, but for what `more` counts.
     pub expected: Vec<Item>,
     /// How many more things may come.
     pub more: usize,
@@ -54,14 +60,18 @@ pub struct Explanation {
     pub completion_text: Option<Vec<u8>>,
     /// Other restrictions of the mask.
     pub notes: Vec<String>,
+    /// The answer to the question; `None` if none was asked.
     pub answer: Option<Answer>,
 }
 
 /// Whether a token or a text may come.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    /// The token that was asked about; `None` if the question was about bytes.
     pub token: Option<TokenId>,
+    /// The bytes that were asked about, or that the token spells.
     pub text: Vec<u8>,
+    /// Whether the mask has the token, or the grammar takes the bytes.
     pub allowed: bool,
     /// How many of the bytes are fine.
     pub good_bytes: usize,
@@ -71,7 +81,9 @@ pub struct Answer {
     pub reasons: Vec<Reason>,
     /// The alternatives after the good bytes.
     pub instead: Vec<Item>,
+    /// How many things beside those in `instead` could come.
     pub more: usize,
+    /// The bytes that could come instead after the bytes that are fine.
     pub instead_bytes: Vec<u8>,
 }
 

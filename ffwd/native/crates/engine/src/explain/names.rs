@@ -5,8 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pattern;
-use ffwd_grammar::source::Excerpt;
-use ffwd_grammar::{Grammar, Node, NodeId, RuleId, TokenItem};
+use ffwd_grammar::{Excerpt, Grammar, Node, NodeId, RuleId, TokenItem};
 
 /// How many rules of one terminal are named, and how many nodes are looked at to find them.
 const MAX_RULES: usize = 4;
@@ -17,6 +16,7 @@ const MAX_TOKENS: usize = 8;
 /// A rule, and where its source has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePlace {
+    /// As the source of the grammar names the rule.
     pub name: Arc<str>,
     /// The notation of the source, and line and column from 1.
     pub place: Option<(&'static str, usize, usize)>,

@@ -3,9 +3,9 @@
 //! [`pair`] says which row gets which mask, [`mask_row`] does one row and [`apply`] a batch. They know bits and floating-point numbers, no
 //! token and no grammar.
 
-pub mod lane;
-pub mod pairing;
-pub mod row;
+mod lane;
+mod pairing;
+mod row;
 
 use parking_lot::Mutex;
 use std::num::NonZeroUsize;

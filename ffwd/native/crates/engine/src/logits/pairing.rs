@@ -5,17 +5,41 @@ use thiserror::Error;
 /// Rows that cannot be paired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PairingError {
+    /// Rows are paired one to one, and there are not equally many.
     #[error(
         "the logits have {logits} rows and the bitmask {masks}; where not every row of the logits \
          has one of its own, say which with indices and mask_rows"
     )]
-    Counts { logits: usize, masks: usize },
+    Counts {
+        /// Rows of the logits.
+        logits: usize,
+        /// Rows of the bitmask.
+        masks: usize,
+    },
+    /// As many rows of the bitmask must be given as rows of the logits.
     #[error("{given} mask_rows were given for {rows} rows of the logits")]
-    Lengths { given: usize, rows: usize },
+    Lengths {
+        /// How many rows of the bitmask were given.
+        given: usize,
+        /// For how many rows of the logits.
+        rows: usize,
+    },
+    /// A row is negative, or not less than the number of rows.
     #[error("row {row} of the {of} is out of range: there are {count}")]
-    OutOfRange { of: &'static str, row: i64, count: usize },
+    OutOfRange {
+        /// `logits` or `bitmask`.
+        of: &'static str,
+        /// As it was given.
+        row: i64,
+        /// How many rows there are.
+        count: usize,
+    },
+    /// Two masks were given for one row.
     #[error("row {row} of the logits is given twice")]
-    Twice { row: usize },
+    Twice {
+        /// The row of the logits.
+        row: usize,
+    },
 }
 
 /// Pairs of a row of the logits and a row of the mask, in the order of the logits.

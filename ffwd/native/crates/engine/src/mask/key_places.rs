@@ -128,9 +128,9 @@ mod tests {
 
     use super::*;
     use ffwd_automaton::keys::{written, KeySet, Names, OtherKeys};
-    use ffwd_automaton::name_set::NameSet;
     use ffwd_automaton::punctuation::{any_string, index};
-    use ffwd_automaton::used_keys::UsedId;
+    use ffwd_automaton::NameSet;
+    use ffwd_automaton::UsedId;
     use ffwd_regular::expr::LexemeStore;
     use ffwd_tokenizer::vocabulary::testing::vocabulary;
 

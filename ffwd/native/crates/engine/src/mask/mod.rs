@@ -3,8 +3,7 @@
 //! For a thread the tokens are of two kinds. *Inner* tokens stay within its lexeme; they depend on
 //! the lexeme's state alone and are shared by all grammars. *Exit* tokens extend past its end. They
 //! are grouped by their text after the end, and this small trie is walked with the continuations of
-//! the lexeme. [`lexeme_mask`] computes both kinds, and [`state_mask`] composes a configuration's
-//! mask.
+//! the lexeme. `lexeme_mask` computes both kinds, and `state_mask` composes a configuration's mask.
 
 #[cfg(debug_assertions)]
 mod agreement;
@@ -17,16 +16,16 @@ mod groups;
 mod key_places;
 mod known_steps;
 mod leading;
-pub mod lexeme_mask;
-pub mod lexeme_mask_store;
+mod lexeme_mask;
+mod lexeme_mask_store;
 mod listed;
 mod loops;
 mod recent;
-pub mod rest_tries;
+mod rest_tries;
 mod ruled;
 mod sharded;
-pub mod slots;
-pub mod state_mask;
+mod slots;
+mod state_mask;
 mod successors;
 #[cfg(test)]
 mod test_listed;
@@ -34,15 +33,12 @@ mod test_listed;
 mod test_longest;
 #[cfg(test)]
 mod tests;
-pub mod token_set;
+pub(crate) mod token_set;
 mod two_keys;
-pub mod walk;
+mod walk;
 
-pub use completion::Completion;
-pub use groups::Group;
-pub use lexeme_mask::LexemeMask;
-pub use lexeme_mask_store::LexemeMaskStore;
-pub use sharded::Sharded;
-pub use slots::Slots;
-pub use state_mask::{MaskCounters, Masker};
-pub use token_set::{TokenMask, TokenMaskBuilder};
+pub(crate) use completion::Completion;
+pub(crate) use lexeme_mask_store::LexemeMaskStore;
+pub(crate) use sharded::Sharded;
+pub(crate) use state_mask::{MaskCounters, Masker};
+pub use token_set::bits;

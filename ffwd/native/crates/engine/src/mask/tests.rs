@@ -6,8 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRng};
 
-use super::lexeme_mask::Inner;
-use super::token_set::{bits, set_bits, TokenList};
+use super::lexeme_mask::{Inner, LexemeMask};
+use super::slots::Slots;
+use super::token_set::{bits, set_bits, TokenList, TokenMaskBuilder};
 use super::*;
 use ffwd_regular::expr::{LexState, Lexeme, LexemeSpec, Spelling};
 use ffwd_regular::regex::{rust_dialect, Ast};

@@ -51,6 +51,7 @@ impl TokenMask {
         shared && !has(&self.removed, token) || has(&self.added, token)
     }
 
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.tokens().is_empty()
     }

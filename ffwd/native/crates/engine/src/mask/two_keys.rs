@@ -1,8 +1,8 @@
 //! Tokens in which one key ends and a later, possibly equal one begins: the earlier key may decide
 //! whether they are allowed, while masks are computed for all keys at once.
 
-use ffwd_automaton::keys::TextId;
 use ffwd_automaton::punctuation::index;
+use ffwd_automaton::TextId;
 use ffwd_automaton::{Automaton, Thread, ThreadLexeme};
 
 /// Returns whether the key that a token ends always differs from the one that begins in it, so that

@@ -260,7 +260,7 @@ impl Matcher {
     }
 
     /// Overwrites a row with the allowed tokens, canonical or not.
-    pub fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub(crate) fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let Some(course) = self.course() else {
             return self.fill_by_grammar(row);
         };

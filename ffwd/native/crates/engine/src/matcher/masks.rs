@@ -61,7 +61,7 @@ impl Matcher {
     }
 
     /// Overwrites a row with what the grammar allows.
-    pub fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub(crate) fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let (generation, state) = self.here()?;
         let Generation { automaton, masker, .. } = &**generation;
         let left = self.prefix_left();

@@ -26,6 +26,7 @@ impl Close {
 /// A text that begins with free text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
+    /// What ends the free text; the prefix or the grammar's text begins right after it.
     pub close: Close,
     /// Tokens that are no text and may come in it nevertheless.
     pub controls: Vec<TokenId>,

@@ -14,7 +14,7 @@ use super::{Matcher, MatcherError, Place};
 use crate::engine::{Generation, Recipe};
 use crate::mask::token_set::set_bits;
 use crate::mask::Completion;
-use ffwd_automaton::limits::OpenPart;
+use ffwd_automaton::OpenPart;
 use ffwd_automaton::{Automaton, EngineError, StateId, Thread, Threads};
 use ffwd_tokenizer::vocabulary::TokenId;
 

@@ -28,7 +28,7 @@ mod text;
 use thiserror::Error;
 
 use bytes::Reader;
-pub use fingerprint::Fingerprint;
+use fingerprint::Fingerprint;
 pub use recipe::{load as load_grammar, save as save_grammar};
 pub use text::{load as load_text, save as save_text};
 
@@ -37,7 +37,7 @@ use crate::matcher::MatcherError;
 use ffwd_bounds::error::LimitExceeded;
 
 /// The version of the format. One that is not this one is not read.
-pub const VERSION: u16 = 2;
+const VERSION: u16 = 2;
 const MAGIC: &[u8; 4] = b"ffwd";
 const HEADER: usize = 4 + 1 + 2 + 16 + 8;
 const CHECKSUM: usize = 8;
@@ -52,27 +52,41 @@ enum Kind {
 /// Bytes that cannot be made what they were, or something that cannot be made bytes.
 #[derive(Debug, Error)]
 pub enum SavedError {
+    /// Bytes that ffwd has not saved, or those of the other kind of object.
     #[error("the bytes were not saved by ffwd, or hold another kind of object")]
     Kind,
+    /// Bytes of another version of the format.
     #[error("the bytes have the format {found}, and this version of ffwd reads {VERSION}")]
-    Version { found: u16 },
+    Version {
+        /// The version that they have.
+        found: u16,
+    },
+    /// The vocabulary is not the one they were saved with, or has no exact tokenizer as that one
+    /// had.
     #[error("the bytes were written for another vocabulary: ids, texts or end tokens differ")]
     Vocabulary,
+    /// The text follows another grammar than the one given.
     #[error("the text was in another grammar than this one")]
     Grammar,
+    /// The bytes end too early, or go on after their end.
     #[error("the bytes end too early, or go on too long")]
     Length,
+    /// A byte differs from what was saved.
     #[error("the checksum differs: the bytes have changed since they were written")]
     Checksum,
+    /// The named part cannot be read, although the checksum fits.
     #[error("the bytes make no sense at {0}")]
     Malformed(&'static str),
+    /// The named part has no saved form.
     #[error("{0} cannot be saved")]
     Unsupported(&'static str),
     /// The budget of reading them is used up.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+    /// The grammar was read, and its compilation is refused.
     #[error(transparent)]
     Compile(Box<CompileError>),
+    /// The text was read, and a matcher refuses it.
     #[error(transparent)]
     Matcher(Box<MatcherError>),
 }

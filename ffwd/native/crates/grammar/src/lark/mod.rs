@@ -66,10 +66,10 @@ use ffwd_bounds::error::LimitExceeded;
 use lowering::Lowering;
 
 /// Grammars by the names under which another refers to them, as `@name` or as a declared terminal.
-pub type Grammars<'o> = FxHashMap<&'o str, &'o Grammar>;
+pub(crate) type Grammars<'o> = FxHashMap<&'o str, &'o Grammar>;
 
 /// How many bytes a grammar may have.
-pub const MAX_LENGTH: usize = 1 << 26;
+pub(crate) const MAX_LENGTH: usize = 1 << 26;
 
 /// The grammar of a text.
 ///
@@ -80,7 +80,7 @@ pub fn parse(text: &str) -> Result<Grammar, GrammarError> {
 }
 
 /// The grammar of a text that refers to others, by `@name` or by `%declare NAME`.
-pub fn parse_with(text: &str, others: &Grammars<'_>) -> Result<Grammar, GrammarError> {
+pub(crate) fn parse_with(text: &str, others: &Grammars<'_>) -> Result<Grammar, GrammarError> {
     if text.len() > MAX_LENGTH {
         return Err(LimitExceeded::new("lark_bytes", MAX_LENGTH).into());
     }
