@@ -110,6 +110,9 @@ pub(super) struct Completions {
 
 /// How many stacks one search may look at.
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
+/// After how many stacks the search goes where the least is left, rather than where the whole is
+/// shortest: estimates that are too small have it try all combinations of what they leave aside.
+const MAX_SHORTEST_STEPS: usize = 1_000;
 /// About how long a text may be that is looked for at all, in bytes.
 const MAX_COMPLETION_BYTES: u32 = 1 << 18;
 /// If more items or repeats than these must still come, one after the other is looked for.
@@ -314,8 +317,15 @@ impl Automaton {
         // By about how long the whole is, then by what is left, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
+        let mut is_greedy = false;
         while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
             meter::charge(4)?;
+            if !is_greedy && visits.len() > MAX_SHORTEST_STEPS {
+                is_greedy = true;
+                let again = queue.into_iter();
+                queue =
+                    again.map(|Reverse((whole, left, at))| Reverse((left, whole, at))).collect();
+            }
             let &Visit { at, length, .. } = &visits[current];
             if shortest.get(&at) != Some(&current) {
                 continue;
@@ -372,7 +382,8 @@ impl Automaton {
                 // Where estimates are too small, rather on than aside.
                 let whole = u64::from(length) + left + left / 4;
                 shortest.insert(to, visits.len());
-                queue.push(Reverse((whole, left, Reverse(visits.len()))));
+                let (first, then) = if is_greedy { (left, whole) } else { (whole, left) };
+                queue.push(Reverse((first, then, Reverse(visits.len()))));
                 visits.push(Visit { at: to, length, from: current, text, tokens, is_key });
             }
         }
@@ -559,8 +570,8 @@ impl Automaton {
         (stack, if self.cell(stack).transcribed { transcript } else { TextId::NONE }, None)
     }
 
-    /// The keys that may come: those that some alternative still needs, and where there are none,
-    /// a few others.
+    /// The keys that may come: those that some alternative still needs, or of which one must come so
+    /// that it does not meet what is excluded from it, and where there are none, a few others.
     fn key_edges(
         &self,
         json: &JsonParts,
@@ -572,7 +583,8 @@ impl Automaton {
             return Ok(());
         };
         let node = json.keys.node(thread.key_node());
-        let needed = self.needed_names(json, state, json.keys.allowed_names(&node), MAX_KEYS);
+        let (needed, others) =
+            self.needed_names(json, state, json.keys.allowed_names(&node), MAX_KEYS)?;
         let any = needed.is_empty();
         let names =
             if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
@@ -584,7 +596,7 @@ impl Automaton {
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
             edges.push(Edge::of(text, self.between(stack, transcript)));
         }
-        if any {
+        if any || others {
             if let Some(edge) = self.other_key(thread, &node)? {
                 edges.push(edge);
             }
