@@ -110,9 +110,6 @@ pub(super) struct Completions {
 
 /// How many stacks one search may look at.
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
-/// After how many stacks the search goes where the least is left, rather than where the whole is
-/// shortest: estimates that are too small have it try all combinations of what they leave aside.
-const MAX_SHORTEST_STEPS: usize = 1_000;
 /// About how long a text may be that is looked for at all, in bytes.
 const MAX_COMPLETION_BYTES: u32 = 1 << 18;
 /// If more items or repeats than these must still come, one after the other is looked for.
@@ -317,15 +314,8 @@ impl Automaton {
         // By about how long the whole is, then by what is left, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
-        let mut is_greedy = false;
         while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
             meter::charge(4)?;
-            if !is_greedy && visits.len() > MAX_SHORTEST_STEPS {
-                is_greedy = true;
-                let again = queue.into_iter();
-                queue =
-                    again.map(|Reverse((whole, left, at))| Reverse((left, whole, at))).collect();
-            }
             let &Visit { at, length, .. } = &visits[current];
             if shortest.get(&at) != Some(&current) {
                 continue;
@@ -382,8 +372,7 @@ impl Automaton {
                 // Where estimates are too small, rather on than aside.
                 let whole = u64::from(length) + left + left / 4;
                 shortest.insert(to, visits.len());
-                let (first, then) = if is_greedy { (left, whole) } else { (whole, left) };
-                queue.push(Reverse((first, then, Reverse(visits.len()))));
+                queue.push(Reverse((whole, left, Reverse(visits.len()))));
                 visits.push(Visit { at: to, length, from: current, text, tokens, is_key });
             }
         }
