@@ -560,8 +560,8 @@ impl Automaton {
         (stack, if self.cell(stack).transcribed { transcript } else { TextId::NONE }, None)
     }
 
-    /// The keys that may come: those that some alternative still needs, and where there are none,
-    /// a few others.
+    /// The keys that may come: those that some alternative still needs, or of which one must come so
+    /// that it does not meet what is excluded from it, and where there are none, a few others.
     fn key_edges(
         &self,
         json: &JsonParts,
@@ -573,7 +573,8 @@ impl Automaton {
             return Ok(());
         };
         let node = json.keys.node(thread.key_node());
-        let needed = self.needed_names(json, state, json.keys.allowed_names(&node), MAX_KEYS);
+        let (needed, others) =
+            self.needed_names(json, state, json.keys.allowed_names(&node), MAX_KEYS)?;
         let any = needed.is_empty();
         let names =
             if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
@@ -585,7 +586,7 @@ impl Automaton {
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
             edges.push(Edge::of(text, self.between(stack, transcript)));
         }
-        if any {
+        if any || others {
             if let Some(edge) = self.other_key(thread, &node)? {
                 edges.push(edge);
             }

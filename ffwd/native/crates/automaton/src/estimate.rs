@@ -18,6 +18,7 @@ use super::value::Schemas;
 use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
 use ffwd_json_schema::{ArraySpec, ObjectSpec, SchemaId};
+use ffwd_regular::expr::Verdict;
 use ffwd_regular::expr::{spell, Spelling};
 
 /// Nothing is known to satisfy it.
@@ -35,6 +36,8 @@ const MAX_COUNTED: u64 = 1 << 20;
 pub(super) struct Estimates {
     schemas: FxHashMap<SchemaId, u32>,
     stacks: FxHashMap<StackId, u32>,
+    /// After a value for which one of some schemas holds.
+    after: FxHashMap<(StackId, Verdict), u32>,
 }
 
 /// Schemas whose estimates depend on each other.
@@ -71,13 +74,80 @@ impl Automaton {
         };
         for stack in above.into_iter().rev() {
             sum = u32::saturating_add(sum, self.estimate_frame(stack, depth)?).min(UNKNOWN);
+            sum = sum.max(self.estimate_member(stack)?.min(UNKNOWN));
             self.completions.held.add(map_entry::<StackId, u32>());
             self.completions.estimates.lock().stacks.insert(stack, sum);
         }
         Ok(sum)
     }
 
-    /// Estimates the top frame alone. A frame that waits for a value counts the text after it.
+    /// Of a stack with a member of an object on top, or of what lies above: the shortest value is
+    /// often one that an alternative with much still to come asks for, so both are looked at together.
+    /// 0 for other stacks.
+    fn estimate_member(&self, stack: StackId) -> Result<u32, EngineError> {
+        let &Cell { frame, parent, .. } = self.cell(stack);
+        let (Some(json), Frame::AwaitMember(_)) = (self.json(), self.cell(parent).frame) else {
+            return Ok(0);
+        };
+        let of = |schema: SchemaId| self.estimate_schema(json, schema);
+        let ways = match frame {
+            Frame::Value(query) => {
+                let mut ways = Vec::new();
+                for (bit, &schema) in
+                    json.queries.get(query.0).required_schemas().iter().enumerate()
+                {
+                    ways.push((of(schema)?, 1 << bit));
+                }
+                ways
+            }
+            Frame::ObjectOpen(state) | Frame::ObjectKey(state) | Frame::ObjectAfter(state) => {
+                self.object_ways(json, state, of)?
+            }
+            Frame::AwaitMember(_) => return self.estimate_after(json, stack, Verdict::MAX),
+            _ => return Ok(0),
+        };
+        self.least_after(json, parent, ways)
+    }
+
+    /// About how many bytes follow after a member's value for which one of some schemas of its query
+    /// holds. The stacks below are known by then for all that their own alternatives may be, so this
+    /// does not go deep.
+    fn estimate_after(
+        &self,
+        json: &JsonParts,
+        stack: StackId,
+        holds: Verdict,
+    ) -> Result<u32, EngineError> {
+        let &Cell { frame, parent, .. } = self.cell(stack);
+        let Frame::AwaitMember(pending) = frame else { return self.estimate(stack) };
+        if let Some(&known) = self.completions.estimates.lock().after.get(&(stack, holds)) {
+            return Ok(known);
+        }
+        let of = |schema: SchemaId| self.estimate_schema(json, schema);
+        let ways = self.object_ways_after(json, pending, holds, of)?;
+        let least = self.least_after(json, parent, ways)?;
+        self.completions.held.add(map_entry::<(StackId, Verdict), u32>());
+        self.completions.estimates.lock().after.insert((stack, holds), least);
+        Ok(least)
+    }
+
+    /// The least of some ways to end what lies on a stack, each with what holds then.
+    fn least_after(
+        &self,
+        json: &JsonParts,
+        stack: StackId,
+        ways: Vec<(u32, Verdict)>,
+    ) -> Result<u32, EngineError> {
+        meter::charge(1 + ways.len())?;
+        let mut least = UNKNOWN;
+        for (length, holds) in ways {
+            let rest = self.estimate_after(json, stack, holds)?;
+            least = least.min(length.saturating_add(rest));
+        }
+        Ok(least)
+    }
+
+    /// Of the frame on top alone. A frame that waits for a value counts what comes after it.
     fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
         let &Cell { frame, .. } = self.cell(stack);
         if let Frame::Lexeme(lexeme) = frame {

@@ -89,6 +89,17 @@ impl Asks {
         }
     }
 
+    /// The names of which it asks something.
+    fn names(&self) -> impl Iterator<Item = u32> + '_ {
+        let (few, all): (&[(u32, Ask)], &[Ask]) = match self {
+            Self::Few(few) => (few, &[]),
+            Self::All(all) => (&[], all),
+        };
+        let is_asked = |(_, ask): &(u32, Ask)| *ask != Ask::Value(SchemaId::ANY);
+        let all = (0..).zip(all.iter().copied()).filter(is_asked);
+        few.iter().copied().chain(all).map(|(name, _)| name)
+    }
+
     fn memory_bytes(&self) -> usize {
         match self {
             Self::Few(few) => std::mem::size_of_val(&**few),
@@ -115,6 +126,15 @@ impl Exclusion {
             && self.spec.max_properties.is_none_or(|max| count <= max)
             && self.required.iter().all(|&name| seen.contains(name))
     }
+}
+
+/// The keys of which one must come so that an object does not meet an exclusion.
+#[derive(Debug)]
+pub struct ToLeave {
+    pub exclusion: usize,
+    pub names: Vec<u32>,
+    /// Whether one without a name may be it.
+    pub others: bool,
 }
 
 /// A key, as a monitor sees it.
@@ -382,10 +402,7 @@ impl Monitor {
 
     /// The required property that a name of the group is, if it is one.
     pub fn requires(&self, name: u32) -> Option<&Property> {
-        match self.roles[name as usize] {
-            Role::Property(at) => Some(&self.spec.properties[at as usize]).filter(|p| p.required),
-            _ => None,
-        }
+        self.property(name).filter(|property| property.required)
     }
 
     /// The required properties that have not come.
@@ -409,6 +426,54 @@ impl Monitor {
             && self.spec.max_properties.is_none_or(|max| count <= max)
             && self.required_free.iter().all(|&name| seen.contains(name))
             && self.pending(&place.pending).all(|exclusion| !exclusion.is_met(seen, count))
+    }
+
+    /// The exclusions that an object with these names meets, unless more members come, each with
+    /// the names of which some must come then. Those that a further member of any name leaves are
+    /// left aside.
+    pub fn to_leave<'m>(
+        &'m self,
+        pending: &'m ExclusionSet,
+        seen: &'m NameSet,
+        count: u64,
+    ) -> impl Iterator<Item = ToLeave> + 'm {
+        let is_met = move |&at: &usize| {
+            let exclusion = &self.exclusions[at];
+            exclusion.spec.max_properties.is_none() && exclusion.is_met(seen, count)
+        };
+        pending.iter().filter(is_met).map(move |at| {
+            let asked = self.exclusions[at].asks.names();
+            let names = asked.filter(|&name| !seen.contains(name)).collect();
+            let is_asked = |class: &Unnamed| class.asks[at] != Ask::Value(SchemaId::ANY);
+            ToLeave { exclusion: at, names, others: self.unnamed.iter().any(is_asked) }
+        })
+    }
+
+    /// Whether an exclusion asks something of such a name.
+    pub fn asks_of_any(&self, exclusion: usize, is: impl Fn(u32) -> bool) -> bool {
+        self.exclusions[exclusion].asks.names().any(is)
+    }
+
+    /// The names that came and those of the required properties that have not.
+    pub fn with_missing(&self, ordered: u32, seen: &NameSet) -> NameSet {
+        let from = ordered as usize;
+        let in_order = self.spec.properties[from..self.ordered as usize].iter();
+        let in_order = in_order.zip(&self.ordered_names[from..]);
+        let in_order = in_order.filter(|(property, _)| property.required).map(|(_, name)| name);
+        in_order.chain(&self.required_free).fold(seen.clone(), |seen, &name| seen.with(name))
+    }
+
+    /// The declared property that a name of the group is.
+    pub fn property(&self, name: u32) -> Option<&Property> {
+        match self.roles[name as usize] {
+            Role::Property(at) => Some(&self.spec.properties[at as usize]),
+            _ => None,
+        }
+    }
+
+    /// Whether the members may come in any order.
+    pub fn is_unordered(&self) -> bool {
+        self.ordered == 0
     }
 
     fn pending<'m>(

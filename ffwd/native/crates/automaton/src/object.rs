@@ -1,12 +1,13 @@
 //! Objects: every alternative of a schema's object types runs side by side as a *monitor*; all of
 //! them see the same members, and each says which keys may come and what their values must be.
 
+mod needs;
+
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::estimate;
 use super::exclusion::Demand;
 use super::exclusion_set::ExclusionSet;
 use super::frame::{Frame, StackId};
@@ -19,7 +20,6 @@ use super::object_group::{ObjectGroup, ObjectGroupId, OpenKeys};
 use super::used_keys::UsedId;
 use super::value::Schemas;
 use ffwd_bounds::meter;
-use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::Verdict;
 
 /// About how long a member is that is not declared: a key of one character, and a digit.
@@ -96,6 +96,8 @@ struct Entry {
     ordered: u32,
     /// The schema of the query that must hold.
     bit: u8,
+    /// The required schemas of the query with which the object can be completed.
+    ways: Verdict,
     /// Exclusions that the member suits whatever its value is.
     kept: ExclusionSet,
     /// Other exclusions, each with the schema of the query that must hold for the member to suit.
@@ -290,6 +292,8 @@ impl Automaton {
         let entries: Box<[Entry]> = demands
             .into_iter()
             .map(|(monitor, demand)| {
+                let ways = demand.required.iter().map(|&schema| schemas.hold(schema));
+                let ways = ways.fold(0, |ways, bit| ways | 1 << bit);
                 let bit = match demand.required.is_empty() {
                     true => schemas.observe(demand.schema),
                     false => schemas.hold(demand.schema),
@@ -309,7 +313,7 @@ impl Automaton {
                     Box::new(ToldApart { name, exclusions: demand.told_apart, digits })
                 });
                 let (ordered, kept) = (demand.ordered, demand.kept);
-                Entry { monitor, ordered, bit: bit as u8, kept, watched, told }
+                Entry { monitor, ordered, bit: bit as u8, ways, kept, watched, told }
             })
             .collect();
         let query = self.query(json, schemas)?;
@@ -494,94 +498,5 @@ impl Automaton {
             }
         }
         facts
-    }
-}
-
-/// The estimated rest of an object; see [`super::estimate`].
-impl Automaton {
-    /// Returns the first of these names that each alternative needs, at most this many.
-    pub(super) fn needed_names(
-        &self,
-        json: &JsonParts,
-        id: ObjectStateId,
-        names: impl Iterator<Item = u32>,
-        most: usize,
-    ) -> Vec<u32> {
-        let state = json.object_states.get(id.0);
-        let group = self.group(json, state.group);
-        let mut waiting: Vec<&Monitor> = state
-            .live
-            .iter()
-            .map(|live| &group.monitors[live.monitor as usize])
-            .filter(|monitor| group.is_required(monitor))
-            .collect();
-        let mut needed = Vec::new();
-        for name in names {
-            let before = waiting.len();
-            waiting.retain(|monitor| monitor.requires(name).is_none());
-            if waiting.len() < before {
-                needed.push(name);
-            }
-            if waiting.is_empty() || needed.len() >= most {
-                break;
-            }
-        }
-        needed
-    }
-
-    /// About how many bytes an object still needs, the closing brace included.
-    pub(super) fn object_left(
-        &self,
-        json: &JsonParts,
-        id: ObjectStateId,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<u32, EngineError> {
-        let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
-        let group = self.group(json, *group);
-        let live = live.iter().map(|live| (live.monitor, live.place.ordered));
-        let left = self.members_left(group, live, members, of)?;
-        // Nothing is missing, and yet it may not close: some member more makes it differ from what
-        // it must not be.
-        let waits = left == 1 && self.object_verdict(json, id) == 0;
-        Ok(if waits { left + LEAST_MEMBER } else { left })
-    }
-
-    /// The same after the value of a member that is being written.
-    pub(super) fn object_left_after(
-        &self,
-        json: &JsonParts,
-        id: ObjectPendingId,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<u32, EngineError> {
-        let ObjectPending { from, entries, members } = json.object_pendings.get(id.0);
-        let group = json.object_states.get(from.0).group;
-        let live = entries.iter().map(|entry| (entry.monitor, entry.ordered));
-        self.members_left(self.group(json, group), live, members, of)
-    }
-
-    /// As little as some of these monitors needs, each with how far it has come.
-    fn members_left(
-        &self,
-        group: &ObjectGroup,
-        live: impl Iterator<Item = (u32, u32)>,
-        members: &Members,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<u32, EngineError> {
-        let mut least = u32::MAX;
-        for (monitor, ordered) in live {
-            let monitor = &group.monitors[monitor as usize];
-            if !group.is_required(monitor) {
-                continue;
-            }
-            let mut left = estimate::Members::default();
-            for property in monitor.missing(ordered, &members.seen) {
-                left.add(estimate::name_length(&property.name), of(property.schema)?);
-            }
-            let fewest = monitor.spec.min_properties.saturating_sub(members.count);
-            let more = fewest.saturating_sub(left.count);
-            left.add_more(more, LEAST_MEMBER);
-            least = least.min(left.length());
-        }
-        Ok(if least == u32::MAX { 1 } else { least.saturating_add(1) })
     }
 }

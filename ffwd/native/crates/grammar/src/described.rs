@@ -10,6 +10,7 @@ use super::{Grammar, Node, NodeId, Rule};
 /// A part of a grammar for people: in which rule it is, and where its source has that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
+    /// The rule, if the place is in one.
     pub rule: Option<String>,
     /// The notation of the source, and the position.
     pub place: Option<(&'static str, Excerpt)>,

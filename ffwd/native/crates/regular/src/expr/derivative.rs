@@ -17,6 +17,9 @@ pub const MAX_EMPTINESS_STEPS: usize = 3_000_000;
 /// After how many expressions a search begins anew with each alternative of an intersection alone:
 /// what is left of it is then known better.
 const SPLIT_AFTER: usize = 512;
+/// From so many operands on the least lengths of an intersection's operands count together from the
+/// beginning.
+pub(super) const MANY_OPERANDS: usize = 4;
 /// How many alternatives there may be at once.
 const MAX_ALTERNATIVES: usize = 128;
 
@@ -255,9 +258,15 @@ impl Derivatives {
         if let Some(&known) = self.alive.get(&id) {
             return Ok(known);
         }
-        // Whatever is bound to end soonest first: it leads nearly straight to a short string.
+        // Whatever is bound to end soonest first: it leads nearly straight to a short string. Where it
+        // does not, operands of an intersection each have to be met, and they count together.
+        let mut summed = store.operands(id) >= MANY_OPERANDS;
+        let least = |store: &ExprStore, id, summed| match summed {
+            true => store.sum_of_min_lens(id),
+            false => store.min_len(id),
+        };
         let mut parents: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-        let mut queue = BinaryHeap::from([Reverse((store.min_len(id), 0u32, id))]);
+        let mut queue = BinaryHeap::from([Reverse((least(store, id, summed), 0u32, id))]);
         parents.insert(id, id);
         let before = self.memo.len();
         if self.promising.is_empty() {
@@ -267,7 +276,7 @@ impl Derivatives {
         while let Some(Reverse((_, steps, current))) = queue.pop() {
             meter::charge(1 + self.promising.len() / 4)?;
             if !split && parents.len() > SPLIT_AFTER {
-                split = true;
+                (split, summed) = (true, true);
                 let alternatives = store.alternatives(id, MAX_ALTERNATIVES)?;
                 if alternatives.len() > 1 {
                     parents = FxHashMap::from_iter([(id, id)]);
@@ -275,11 +284,15 @@ impl Derivatives {
                     for part in alternatives {
                         if part != ExprId::EMPTY && !parents.contains_key(&part) {
                             parents.insert(part, id);
-                            queue.push(Reverse((store.min_len(part), 0, part)));
+                            queue.push(Reverse((least(store, part, summed), 0, part)));
                         }
                     }
                     continue;
                 }
+                let found = std::mem::take(&mut queue).into_iter();
+                let again =
+                    |Reverse((_, steps, id))| Reverse((least(store, id, summed), steps, id));
+                queue = found.map(again).collect();
             }
             for place in 0..self.promising.len() {
                 let byte = self.promising[place];
@@ -311,7 +324,8 @@ impl Derivatives {
                 if self.memo.len() - before > MAX_EMPTINESS_STEPS {
                     return Err(LimitExceeded::new("emptiness_steps", MAX_EMPTINESS_STEPS));
                 }
-                queue.push(Reverse((store.min_len(next), steps + 1, next)));
+                let left = least(store, next, summed);
+                queue.push(Reverse((left, steps + 1, next)));
             }
         }
         for dead in parents.into_keys() {

@@ -26,7 +26,7 @@ mod ending_bound;
 mod endings;
 mod questions;
 pub use endings::Ending;
-use endings::Endings;
+use endings::{Endings, Possible};
 
 /// A state of one [`Lexeme`]: an index, and in the lowest bits what is asked of it most often, so
 /// that a walk over a trie need not look the state up.
@@ -169,6 +169,7 @@ struct Builder {
     /// Expressions without their upper bounds, and within how many bytes nothing tells.
     relaxed: RelaxMemo,
     endings: Endings,
+    possible: Possible,
 }
 
 /// Texts of characters of one kind, whose number lies in a range: the inside of most JSON strings.
@@ -271,6 +272,7 @@ impl Lexeme {
                 ids: FxHashMap::default(),
                 relaxed: FxHashMap::default(),
                 endings: Endings::default(),
+                possible: None,
             }),
             follow: None,
             alive,

@@ -232,6 +232,22 @@ impl ExprStore {
         }
     }
 
+    /// The least lengths of the operands of an intersection together; of another expression its own.
+    pub fn sum_of_min_lens(&self, id: ExprId) -> u32 {
+        match self.get(id) {
+            Expr::And(ids) => ids.iter().fold(0, |sum, &id| self.min_len(id).saturating_add(sum)),
+            _ => self.min_len(id),
+        }
+    }
+
+    /// How many operands an intersection has; 1 for another expression.
+    pub fn operands(&self, id: ExprId) -> usize {
+        match self.get(id) {
+            Expr::And(ids) => ids.len(),
+            _ => 1,
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.exprs.len()
     }

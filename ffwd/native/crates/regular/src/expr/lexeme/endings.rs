@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{Builder, LexState, Lexeme, Residuals, StateKey};
-use crate::expr::derivative::{ByteClasses, Derivatives};
+use crate::expr::derivative::{ByteClasses, Derivatives, MANY_OPERANDS};
 use crate::expr::lower::Spelling;
 use crate::expr::store::{Expr, ExprId, ExprStore};
 use ffwd_bounds::error::LimitExceeded;
@@ -30,6 +30,14 @@ pub struct Ending {
 const MAX_STEPS: usize = 100_000;
 /// The most outcomes of a state.
 const MAX_OUTCOMES: usize = 64;
+/// How many expressions are looked at to find which outcomes beside those of the required languages
+/// alone a lexeme has at all. That it has none may take the product of large languages to show, such
+/// as of multiples and bounds.
+const MAX_VISITS: usize = 1 << 13;
+/// The same for the text of such an outcome from a state on: where the lexeme has it, and where that
+/// is not known, for all of these together.
+const MAX_VISITS_OF_STATE: usize = 1 << 9;
+const MAX_VISITS_UNSURE: usize = 1 << 6;
 /// How many states are remembered at once, and how many bytes of each.
 const MAX_REMEMBERED: usize = 1 << 14;
 const MAX_REMEMBERED_BYTES: usize = 1 << 10;
@@ -52,6 +60,43 @@ const WRITTEN: &[u8] = b" a0-_.,:/A";
 
 /// The endings of states.
 pub(super) type Endings = FxHashMap<LexState, Arc<[Ending]>>;
+
+/// Which outcomes a lexeme has; those that are not in it are not known.
+pub(super) type Possible = Option<Arc<FxHashMap<Asked, bool>>>;
+
+/// What an outcome is asked to be, by the numbers of languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    Required(u8),
+    /// A required language, and that one, or without that one.
+    Both(u8, u8),
+    Without(u8, u8),
+    /// All that are left.
+    All,
+}
+
+/// What a search may take to show that an expression is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// Whatever it takes: what is empty is not searched.
+    Endless,
+    /// So many expressions in all, of which it is not asked whether they are empty.
+    Visits(usize),
+}
+
+impl Patience {
+    /// Whether there is enough for one more expression.
+    fn has_one_more(&mut self) -> bool {
+        match self {
+            Self::Endless => true,
+            Self::Visits(0) => false,
+            Self::Visits(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+}
 
 impl Lexeme {
     /// Short texts with which the lexeme can end from a state on. None only where that takes too
@@ -104,14 +149,62 @@ impl Lexeme {
         };
         let closes = self.spec.spelling == Spelling::JsonString;
         let mut builder = self.builder.lock();
+        let outcomes = self.outcomes(&mut builder.store, residuals)?;
+        let possible = match outcomes.iter().all(|(asked, _)| matches!(asked, Asked::Required(_))) {
+            true => Arc::default(),
+            false => self.possible(&mut builder)?,
+        };
         let Builder { store, derivatives, .. } = &mut *builder;
+        let mut unsure = MAX_VISITS_UNSURE;
         let mut texts = Vec::new();
-        for outcome in self.outcomes(store, residuals)? {
-            if let Some(text) = shortest(store, derivatives, &self.classes, outcome, 0)? {
+        for (asked, id) in outcomes {
+            let mut patience = match (asked, possible.get(&asked)) {
+                (Asked::Required(_), _) => Patience::Endless,
+                (_, Some(false)) => continue,
+                (_, Some(true)) => Patience::Visits(straight(store, id) + MAX_VISITS_OF_STATE),
+                (_, None) => Patience::Visits(unsure),
+            };
+            let text = shortest(store, derivatives, &self.classes, id, 0, &mut patience)?;
+            if let (None, Patience::Visits(left)) = (possible.get(&asked), patience) {
+                unsure = left;
+            }
+            if let Some(text) = text {
                 texts.push(before.into_iter().chain(text).chain(closes.then_some(b'"')).collect());
             }
         }
         Ok(texts)
+    }
+
+    /// Which outcomes the lexeme has. One that it does not have at all none of its states has, so
+    /// this is searched for longer than any state is.
+    fn possible(
+        &self,
+        builder: &mut Builder,
+    ) -> Result<Arc<FxHashMap<Asked, bool>>, LimitExceeded> {
+        if let Some(known) = &builder.possible {
+            return Ok(known.clone());
+        }
+        let mut possible = FxHashMap::default();
+        if let StateKey::Inside(residuals) = &self.data(self.inside()).key {
+            let Builder { store, derivatives, .. } = builder;
+            let mut left = MAX_VISITS;
+            for (asked, id) in self.outcomes(store, residuals)? {
+                if matches!(asked, Asked::Required(_)) {
+                    continue;
+                }
+                let most = left + straight(store, id);
+                let mut patience = Patience::Visits(most);
+                let text = shortest(store, derivatives, &self.classes, id, 0, &mut patience)?;
+                let Patience::Visits(rest) = patience else { continue };
+                if text.is_some() || rest > 0 {
+                    possible.insert(asked, text.is_some());
+                }
+                left = left.saturating_sub(most - rest);
+            }
+        }
+        let possible = Arc::new(possible);
+        builder.possible = Some(possible.clone());
+        Ok(possible)
     }
 
     /// Languages of what may follow, so that each outcome that is wanted is one of them.
@@ -119,31 +212,38 @@ impl Lexeme {
         &self,
         store: &mut ExprStore,
         residuals: &Residuals,
-    ) -> Result<Vec<ExprId>, LimitExceeded> {
+    ) -> Result<Vec<(Asked, ExprId)>, LimitExceeded> {
         let is_required = |language: u8| self.spec.required >> language & 1 == 1;
         let alive = || residuals.iter().copied();
-        let mut outcomes: Vec<ExprId> =
-            alive().filter(|&(language, _)| is_required(language)).map(|(_, id)| id).collect();
+        let alone: Vec<(u8, ExprId)> =
+            alive().filter(|&(language, _)| is_required(language)).collect();
+        let mut outcomes: Vec<(Asked, ExprId)> =
+            alone.iter().map(|&(language, id)| (Asked::Required(language), id)).collect();
         if alive().count() > 1 {
-            let alone = outcomes.len();
-            for at in 0..alone {
-                let required = outcomes[at];
-                for (_, other) in alive() {
+            for &(language, required) in &alone {
+                for (beside, other) in alive() {
                     if other == required || outcomes.len() >= MAX_OUTCOMES {
                         continue;
                     }
-                    outcomes.push(store.and(&[required, other])?);
+                    let both = store.and(&[required, other])?;
+                    outcomes.push((Asked::Both(language, beside), both));
                     let without = store.not(other)?;
-                    outcomes.push(store.and(&[required, without])?);
+                    let without = store.and(&[required, without])?;
+                    outcomes.push((Asked::Without(language, beside), without));
                 }
             }
             let all: Vec<ExprId> = alive().map(|(_, id)| id).collect();
-            outcomes.push(store.and(&all)?);
+            outcomes.push((Asked::All, store.and(&all)?));
         }
         let mut seen = rustc_hash::FxHashSet::default();
-        outcomes.retain(|&id| id != ExprId::EMPTY && seen.insert(id));
+        outcomes.retain(|&(_, id)| id != ExprId::EMPTY && seen.insert(id));
         Ok(outcomes)
     }
+}
+
+/// How many expressions a search visits that goes straight to a shortest string.
+fn straight(store: &ExprStore, id: ExprId) -> usize {
+    (store.min_len(id) as usize).min(MAX_STEPS)
 }
 
 /// One of the bytes of a class.
@@ -166,15 +266,16 @@ fn shortest(
     classes: &ByteClasses,
     start: ExprId,
     within: usize,
+    patience: &mut Patience,
 ) -> Result<Option<Vec<u8>>, LimitExceeded> {
-    if !derivatives.is_alive(store, classes, start)? {
+    if *patience == Patience::Endless && !derivatives.is_alive(store, classes, start)? {
         return Ok(None);
     }
     if within < MAX_WITHIN
         && has_magnitude(store, start, MAX_PARTS_DEPTH)
         && store.stands_alone(start)
     {
-        return of_parts(store, derivatives, classes, start, within + 1);
+        return of_parts(store, derivatives, classes, start, within + 1, patience);
     }
     let bytes: Vec<u8> = (0..classes.len()).map(|class| written(classes, class)).collect();
     let mut visits: FxHashMap<ExprId, Visit> = FxHashMap::default();
@@ -194,7 +295,7 @@ fn shortest(
         let rest = match store.nullable(current) {
             true => Some(Vec::new()),
             false if first == 0 && tries > 0 && within < MAX_WITHIN => {
-                let found = repeated(store, derivatives, classes, current, within + 1)?;
+                let found = repeated(store, derivatives, classes, current, within + 1, patience)?;
                 tries -= usize::from(store.counts(current));
                 found
             }
@@ -213,14 +314,27 @@ fn shortest(
             text.extend_from_slice(&rest);
             return Ok(Some(text));
         }
-        for (class, &byte) in bytes.iter().enumerate().skip(first) {
+        // Where many things must come, a byte that brings one of them nearer comes first.
+        let mut order: Vec<usize> = (0..bytes.len()).collect();
+        if store.operands(current) >= MANY_OPERANDS {
+            let mut left = Vec::with_capacity(bytes.len());
+            for &byte in &bytes {
+                let next = derivatives.derive(store, current, byte)?;
+                left.push(store.sum_of_min_lens(next));
+            }
+            order.sort_by_key(|&class| left[class]);
+        }
+        for (class, &byte) in order.iter().map(|&at| &bytes[at]).enumerate().skip(first) {
             let next = derivatives.derive(store, current, byte)?;
             let known = visits.get(&next).is_some_and(|visit| visit.length <= length + 1);
-            if known || next == ExprId::EMPTY || !derivatives.is_alive(store, classes, next)? {
+            if known || next == ExprId::EMPTY {
+                continue;
+            }
+            if *patience == Patience::Endless && !derivatives.is_alive(store, classes, next)? {
                 continue;
             }
             steps += 1;
-            if steps > MAX_STEPS {
+            if steps > MAX_STEPS || !patience.has_one_more() {
                 return Ok(None);
             }
             visits.insert(next, Visit { from: current, byte, length: length + 1 });
@@ -265,6 +379,7 @@ fn of_parts(
     classes: &ByteClasses,
     id: ExprId,
     within: usize,
+    patience: &mut Patience,
 ) -> Result<Option<Vec<u8>>, LimitExceeded> {
     match store.get(id).clone() {
         Expr::Magnitude(magnitude) => {
@@ -273,15 +388,15 @@ fn of_parts(
             Ok(text.map(String::into_bytes))
         }
         Expr::Concat(head, tail) => {
-            let head = shortest(store, derivatives, classes, head, within)?;
+            let head = shortest(store, derivatives, classes, head, within, patience)?;
             let Some(head) = head else { return Ok(None) };
-            let tail = shortest(store, derivatives, classes, tail, within)?;
+            let tail = shortest(store, derivatives, classes, tail, within, patience)?;
             Ok(tail.map(|tail| [head, tail].concat()))
         }
         Expr::Or(ids) => {
             let mut best: Option<Vec<u8>> = None;
             for &id in &*ids {
-                let found = shortest(store, derivatives, classes, id, within)?;
+                let found = shortest(store, derivatives, classes, id, within, patience)?;
                 let Some(found) = found else { continue };
                 if best.as_ref().is_none_or(|best| found.len() < best.len()) {
                     best = Some(found);
@@ -301,6 +416,7 @@ fn repeated(
     classes: &ByteClasses,
     start: ExprId,
     within: usize,
+    patience: &mut Patience,
 ) -> Result<Option<Vec<u8>>, LimitExceeded> {
     let (head, tail) = match *store.get(start) {
         Expr::Concat(head, tail) => (head, tail),
@@ -312,8 +428,12 @@ fn repeated(
     if min < MANY || length > MAX_TEXT as u64 || !store.stands_alone(start) {
         return Ok(None);
     }
-    let Some(one) = shortest(store, derivatives, classes, inner, within)? else { return Ok(None) };
-    let Some(rest) = shortest(store, derivatives, classes, tail, within)? else { return Ok(None) };
+    let Some(one) = shortest(store, derivatives, classes, inner, within, patience)? else {
+        return Ok(None);
+    };
+    let Some(rest) = shortest(store, derivatives, classes, tail, within, patience)? else {
+        return Ok(None);
+    };
     if (one.len() as u64).saturating_mul(min.into()) > MAX_TEXT as u64 {
         return Ok(None);
     }

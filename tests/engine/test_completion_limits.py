@@ -1,0 +1,214 @@
+"""Shortest completions and budgets within the default limits, where alternatives exclude others."""
+
+import itertools
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jsonschema_rs
+import numpy as np
+import pytest
+from cases import byte_vocabulary, mask_bits
+
+import ffwd
+
+Schema = dict[str, Any]
+ORDERS = ("declared", "any")
+
+
+def integers(prefixes: str, count: int) -> Schema:
+    return {f"{prefix}{n}": {"type": "integer"} for n in range(count) for prefix in prefixes}
+
+
+def one_or_another(count: int) -> Schema:
+    """Each name asks for one that differs if the name does not come."""
+    tests = [
+        {"if": {"required": [f"a{n}"]}, "then": {"required": [f"b{n}"]}, "else": one_name(f"c{n}")}
+        for n in range(count)
+    ]
+    return {"type": "object", "properties": integers("abc", count), "allOf": tests}
+
+
+def one_name(name: str) -> Schema:
+    return {"required": [name]}
+
+
+def by_values(count: int) -> Schema:
+    """Values of required names say which other names must come, one of them for all."""
+    properties = {f"a{n}": {"enum": [1, 2]} for n in range(count)}
+    tests = [
+        {
+            "if": {"properties": {f"a{n}": {"const": 1}}},
+            "then": {"required": [f"b{n}"]},
+            "else": {"required": [f"c{n}", "d"]},
+        }
+        for n in range(count)
+    ]
+    return {
+        "type": "object",
+        "properties": {**properties, **integers("bc", count)},
+        "required": list(properties),
+        "allOf": tests,
+    }
+
+
+def not_all_of(count: int) -> Schema:
+    """Some name of each of several sets must come, and the sets share names."""
+    sets = [{"not": {"properties": {f"a{n}": False, f"a{n + 1}": False}}} for n in range(count)]
+    return {"type": "object", "properties": integers("a", count + 1), "allOf": sets}
+
+
+SHAPES: dict[str, Callable[[int], Schema]] = {
+    "one or another": one_or_another,
+    "by values": by_values,
+    "not all of": not_all_of,
+}
+
+
+def compiled(schema: Schema, order: str) -> ffwd.CompiledGrammar:
+    source = ffwd.json_schema(schema, whitespace="compact", property_order=order)
+    return ffwd.compile(source, byte_vocabulary())
+
+
+def shortest_text(grammar: ffwd.CompiledGrammar) -> bytes:
+    """The completion, which each mask of a matcher with just that budget allows."""
+    tokens = grammar.shortest_completion()
+    matcher = grammar.matcher(max_tokens=len(tokens))
+    for token in tokens:
+        assert mask_bits(matcher)[token]
+        assert matcher.accept_token(token)
+    assert matcher.is_terminated()
+    return bytes(tokens[:-1])
+
+
+def walk_within(grammar: ffwd.CompiledGrammar, budget: int, source: random.Random) -> bytes:
+    """A random walk along the masks of a matcher with a budget."""
+    matcher = grammar.matcher(max_tokens=budget)
+    while not matcher.is_terminated():
+        allowed = np.flatnonzero(mask_bits(matcher)).tolist()
+        assert matcher.accept_token(source.choice(allowed))
+    return bytes(matcher.tokens[:-1])
+
+
+def objects(schema: Schema) -> Iterator[str]:
+    """Objects of a few members with the shortest values."""
+    properties = schema["properties"]
+    names = [*properties, *(["d"] if "d" not in properties else [])]
+    for count in range(len(names) + 1):
+        for chosen in itertools.combinations(names, count):
+            values = [properties.get(name, {}).get("enum", [0]) for name in chosen]
+            for drawn in itertools.product(*values):
+                members = dict(zip(chosen, drawn, strict=True))
+                yield json.dumps(members, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("name", ["one or another", "by values", "not all of"])
+def test_small_ones_are_as_short_as_any(name: str, count: int, order: str) -> None:
+    schema = SHAPES[name](count)
+    validator = jsonschema_rs.validator_for(schema)
+    valid = [text for text in objects(schema) if validator.is_valid(json.loads(text))]
+    text = shortest_text(compiled(schema, order))
+    assert validator.is_valid(json.loads(text)), text
+    assert len(text) == min(map(len, valid))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("count", [12, 30])
+@pytest.mark.parametrize("name", ["one or another", "not all of"])
+def test_large_ones_have_completions(name: str, count: int, order: str) -> None:
+    schema = SHAPES[name](count)
+    validator = jsonschema_rs.validator_for(schema)
+    text = bytes(compiled(schema, order).shortest_completion()[:-1])
+    assert validator.is_valid(json.loads(text)), text
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", ["one or another", "not all of"])
+def test_budgets_of_large_ones_meet_no_limit(name: str, order: str) -> None:
+    schema = SHAPES[name](12)
+    validator = jsonschema_rs.validator_for(schema)
+    grammar = compiled(schema, order)
+    text = shortest_text(grammar)
+    walked = walk_within(grammar, len(text) + 8, random.Random(f"{name} {order}"))
+    assert validator.is_valid(json.loads(walked)), walked
+
+
+def multiples(source: random.Random) -> Schema:
+    """Numbers whose products with each other take long to search through."""
+    number: Schema = {"type": "number", "multipleOf": source.choice([2.5, 4, 7, 11, 30])}
+    if source.random() < 0.5:
+        number["minimum"] = source.choice([15, 100])
+    return number
+
+
+def lists_of_multiples(source: random.Random) -> Schema:
+    """Lists within lists, of which one or another keyword tells something of numbers."""
+
+    def inner() -> Schema:
+        return {"type": "array", source.choice(["items", "contains"]): multiples(source)}
+
+    def branch() -> Schema:
+        parts = [{keyword: inner()} for keyword in ("items", "contains")]
+        return {source.choice(["allOf", "anyOf"]): parts}
+
+    return {"type": "array", "oneOf": [branch(), branch()], "minItems": source.choice([0, 1])}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_products_of_multiples_meet_no_limit(order: str) -> None:
+    """An outcome that no number has is not searched for through all of them."""
+    source = random.Random(5)
+    seen = 0
+    for _ in range(25):
+        schema = lists_of_multiples(source)
+        validator = jsonschema_rs.validator_for(schema)
+        try:
+            grammar = compiled(schema, order)
+        except ffwd.SchemaError:
+            continue
+        text = shortest_text(grammar)
+        assert validator.is_valid(json.loads(text)), (schema, text)
+        walked = walk_within(grammar, len(text) + 8, source)
+        assert validator.is_valid(json.loads(walked)), (schema, walked)
+        seen += 1
+    assert seen > 15
+
+
+def patterns_together(length: int, parts: list[str]) -> Schema:
+    patterns = [f"^[a-c12]{{{length}}}$", *parts]
+    return {"type": "string", "allOf": [{"pattern": pattern} for pattern in patterns]}
+
+
+PARTS = ["ab1", "b12", "bc1", "c12", "ca1", "a12", "[12][12]", "1.*2", "ac", "a2", "a1", "c[12]b"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_many_patterns_that_one_string_must_have(order: str) -> None:
+    """All combinations of the parts that have come are as many states."""
+    schema = patterns_together(60, PARTS)
+    text = shortest_text(compiled(schema, order))
+    assert all(re.search(part, json.loads(text)) for part in PARTS)
+    assert len(json.loads(text)) == 60
+
+
+def test_few_patterns_against_all_strings() -> None:
+    source = random.Random(7)
+    outcomes = set()
+    for _ in range(60):
+        length, parts = source.randint(2, 5), source.sample(PARTS, source.randint(1, 3))
+        strings = map("".join, itertools.product("abc12", repeat=length))
+        expected = any(all(re.search(part, text) for part in parts) for text in strings)
+        try:
+            text = shortest_text(compiled(patterns_together(length, parts), "declared"))
+        except ffwd.SchemaError:
+            outcomes.add(False)
+            assert not expected, parts
+        else:
+            outcomes.add(True)
+            assert expected, parts
+            assert all(re.search(part, json.loads(text)) for part in parts), text
+    assert outcomes == {False, True}
