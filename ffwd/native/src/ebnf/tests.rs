@@ -257,7 +257,7 @@ const REFUSED: &[Refused] = &[
     ("root ::= * \"a\"", 1, 10, "nothing stands before"),
     ("root ::= \"a\"{,3}", 1, 14, "a number must stand here"),
     ("root ::= \"a\"{3,-2}", 1, 16, "a number must stand here"),
-    ("root ::= \"a\"{3,2}", 1, 13, "never"),
+    ("root ::= \"a\"{3,2}", 1, 13, "the counts `{3,2}` are out of order"),
     ("root ::= \"a\"{99999999999}", 1, 14, "repetition_count"),
     ("root ::= (= \"b\")", 1, 10, "a string"),
     ("root ::= (\"a\" (= \"b\"))", 1, 15, "a rule of its own"),
