@@ -283,7 +283,7 @@ const REFUSED: &[Refused] = &[
     ("root ::= Token(1,)", 1, 18, "a string, a number"),
     ("root ::= Token(1, 99999999999)", 1, 19, "32 bits"),
     ("root ::= Token(1, x=2)", 1, 21, "no named ones"),
-    ("root ::= Token((((((((((((((((((1))))))))))))))))))", 1, 32, "nested tuples"),
+    ("root ::= Token((((((((((((((((((1))))))))))))))))))", 1, 32, "macro_nesting"),
     ("root ::= ExcludeToken((1, 2))", 1, 23, "whole number"),
     ("root ::= TagDispatch(\"a\")", 1, 22, "pairs"),
     ("root ::= TagDispatch((\"a\", \"b\"))", 1, 28, "the name of a rule"),
