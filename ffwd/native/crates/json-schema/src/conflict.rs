@@ -11,10 +11,11 @@ use rustc_hash::FxHashSet;
 use super::dialect::Keyword;
 use super::document::{Document, NodeId, Value};
 use super::emptiness::Emptiness;
-use super::error::{SchemaError, SchemaErrorKind};
+use super::error::{shortened, SchemaError, SchemaErrorKind};
 use super::expand::Expander;
 use super::options::SchemaOptions;
 use super::program::Program;
+use super::reader::Features;
 use super::reference::resolve;
 use super::resources::Resources;
 use super::satisfy::{Context, Solver};
@@ -41,6 +42,10 @@ pub struct Conflict {
     /// What is left of it.
     pub(super) document: Document,
     pub(super) resources: Resources,
+    /// The schema that is looked at, which is the first without a value on the way into the document,
+    /// and the value on that way that must have it.
+    pub(super) root: NodeId,
+    pub(super) step: Option<String>,
     /// Subschemas that may accept less so that the whole accepts more: what is under `not`, say.
     tied: FxHashSet<NodeId>,
     /// Whether `unevaluatedProperties` or `unevaluatedItems` asks what others evaluate.
@@ -65,17 +70,66 @@ impl Conflict {
             resources: Resources::new(&whole, program.rules),
             whole,
             options,
+            root: NodeId::ROOT,
+            step: None,
             tied: FxHashSet::default(),
             evaluates: false,
             left,
             unclear: false,
         };
+        if !Features::of(&conflict.whole).dynamic_references {
+            conflict.descend(program);
+        }
         let found = conflict.survey() && conflict.is_unsatisfiable(conflict.document.clone());
         if !found {
             return None;
         }
         conflict.reduce();
         (!conflict.unclear).then_some(conflict)
+    }
+
+    /// Goes to a part that has no value by itself and that must have one, as far as there is one.
+    fn descend(&mut self, program: &Program) {
+        let options = &self.options;
+        let mut solver = Solver::new(Expander::new(options));
+        let emptiness = Emptiness { options, witnesses: &program.witnesses };
+        let context = Context { program, emptiness };
+        let mut has_none = |part: NodeId| {
+            let id = solver.expander.id_of(program, part);
+            id.is_ok_and(|id| matches!(solver.is_satisfiable(context, id), Ok(false)))
+        };
+        let mut seen: FxHashSet<NodeId> = FxHashSet::default();
+        let (mut root, mut step) = (self.root, None);
+        while seen.insert(root) {
+            let keywords = self.keywords(root);
+            let value_of = |keyword| {
+                keywords.iter().find(|(other, _)| *other == keyword).map(|&(_, value)| value)
+            };
+            let in_place = keywords
+                .iter()
+                .filter(|(keyword, _)| matches!(keyword, Keyword::Reference | Keyword::AllOf));
+            let mut in_place = in_place.flat_map(|&(keyword, value)| self.parts(keyword, value));
+            if let Some(part) = in_place.find(|&part| has_none(part)) {
+                root = part;
+                continue;
+            }
+            let (Some(required), Some(properties)) =
+                (value_of(Keyword::Required), value_of(Keyword::Properties))
+            else {
+                break;
+            };
+            let declared = self.document.members(properties);
+            let members = self.document.items(required).iter().filter_map(|&name| {
+                let Value::String(name) = self.document.value(name) else { return None };
+                Some((name, declared.get(name)?))
+            });
+            let Some((name, part)) = members.into_iter().find(|&(_, part)| has_none(part)) else {
+                break;
+            };
+            step = Some(format!("required property `{}` has no valid value", shortened(name)));
+            root = part;
+        }
+        (self.root, self.step) = (root, step);
     }
 
     /// The keywords of a subschema with their values, as far as they count.
@@ -153,7 +207,7 @@ impl Conflict {
     fn survey(&mut self) -> bool {
         self.tied.clear();
         let mut seen: FxHashSet<(NodeId, bool)> = FxHashSet::default();
-        let mut pending = vec![(NodeId::ROOT, false)];
+        let mut pending = vec![(self.root, false)];
         while let Some((schema, tied)) = pending.pop() {
             if !seen.insert((schema, tied)) {
                 continue;
@@ -260,7 +314,7 @@ impl Conflict {
         if self.evaluates {
             self.drop_unevaluated();
         }
-        let mut level = vec![NodeId::ROOT];
+        let mut level = vec![self.root];
         let mut seen: FxHashSet<NodeId> = level.iter().copied().collect();
         while !level.is_empty() && !self.unclear {
             for collect in [Self::whole_keywords, Self::parts_of_keywords] {
@@ -274,7 +328,9 @@ impl Conflict {
             for schema in level {
                 for (keyword, value) in self.keywords(schema) {
                     let parts = self.parts(keyword, value).into_iter();
-                    let parts = parts.filter(|part| !self.tied.contains(part));
+                    // Branches are told apart later, each alone.
+                    let alone = keyword != Keyword::AnyOf || parts.len() == 1;
+                    let parts = parts.filter(|part| alone && !self.tied.contains(part));
                     next.extend(parts.filter(|&part| seen.insert(part)));
                 }
             }
@@ -286,7 +342,7 @@ impl Conflict {
     fn drop_unevaluated(&mut self) {
         let mut changes = Vec::new();
         let mut seen: FxHashSet<NodeId> = FxHashSet::default();
-        let mut pending = vec![NodeId::ROOT];
+        let mut pending = vec![self.root];
         while let Some(schema) = pending.pop() {
             if !seen.insert(schema) || self.tied.contains(&schema) {
                 continue;
@@ -368,10 +424,10 @@ impl Conflict {
 
     fn verdict(&self, document: Document, effort: &mut u64) -> Result<bool, SchemaError> {
         let options = &self.options;
-        let program = Program::of_document(document, options)?;
+        let program = Program::of_document(document, self.root, options)?;
         *effort += 4 * program.schemas.len() as u64;
         let mut solver = Solver::new(Expander::new(options));
-        let root = solver.expander.id_of(&program, NodeId::ROOT)?;
+        let root = solver.expander.id_of(&program, self.root)?;
         let emptiness = Emptiness { options, witnesses: &program.witnesses };
         let context = Context { program: &program, emptiness };
         let verdict = solver.is_satisfiable(context, root);

@@ -50,13 +50,18 @@ const BOUNDS: [(Keyword, Keyword, bool); 9] = [
 impl Conflict {
     /// Why no value satisfies the schema, and the JSON pointer of where.
     pub fn explained(mut self) -> (String, String) {
-        let (said, place) = self.told(vec![NodeId::ROOT], 0);
+        let (root, step) = (self.root, self.step.take());
+        let (said, place) = self.told(vec![root], step, 0);
         (said, self.whole.pointer(place))
     }
 
-    fn told(&mut self, mut group: Vec<NodeId>, depth: usize) -> (String, NodeId) {
+    fn told(
+        &mut self,
+        mut group: Vec<NodeId>,
+        mut step: Option<String>,
+        depth: usize,
+    ) -> (String, NodeId) {
         let mut seen: FxHashSet<Vec<NodeId>> = FxHashSet::default();
-        let mut step: Option<String> = None;
         loop {
             let items = self.items(&group);
             let place = place_of(&items, &group);
@@ -186,7 +191,7 @@ impl Conflict {
                 alone = !self.unclear;
             }
             if alone {
-                let why = self.told(group.clone(), depth + 1).0;
+                let why = self.told(group.clone(), None, depth + 1).0;
                 said.push(format!("branch {number}: {why}"));
             }
             let unclear = self.unclear;

@@ -102,7 +102,7 @@ impl Program {
                 Err(_) => Rules::ASSUMED,
             };
             let mut reader = Reader::new(&document, options, rules, searched);
-            match reader.read() {
+            match reader.read(NodeId::ROOT) {
                 Err(_) if reader.missing.is_some() => {
                     document = search(document, options)?;
                     searched = true;
@@ -116,14 +116,18 @@ impl Program {
         }
     }
 
-    /// Reads a document that has all others it leads to, and no aliases.
+    /// Reads a schema of a document that has all others it leads to, and no aliases.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn of_document(document: Document, options: &SchemaOptions) -> Result<Self, SchemaError> {
+    pub fn of_document(
+        document: Document,
+        first: NodeId,
+        options: &SchemaOptions,
+    ) -> Result<Self, SchemaError> {
         let rules = Rules::of_root(&document).unwrap_or(Rules::ASSUMED);
         let mut reader = Reader::new(&document, options, rules, true);
-        reader.read()?;
+        reader.read(first)?;
         let found = Found::of(reader);
         Self::built(document, rules, found)
     }

@@ -134,8 +134,8 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Reads the root and all that it leads to.
-    pub fn read(&mut self) -> Result<(), SchemaError> {
+    /// Reads a schema, which is the root unless references are dynamic, and all that it leads to.
+    pub fn read(&mut self, first: NodeId) -> Result<(), SchemaError> {
         if self.features.mixed_rules {
             for (place, unknown) in self.resources().unknown_vocabularies.clone() {
                 let message = format!(
@@ -154,8 +154,8 @@ impl<'d> Reader<'d> {
             root.map_err(|error| SchemaError::limit(error, String::new()))?;
             self.scopes = Some(scopes);
         }
-        self.meanings[NodeId::ROOT.index()] = Meaning::Pending;
-        self.pending.push(NodeId::ROOT);
+        self.meanings[first.index()] = Meaning::Pending;
+        self.pending.push(first);
         while let Some(node) = self.pending.pop() {
             self.exceeded = self.exceeded.or(meter::charge(4).err());
             self.current = node;
