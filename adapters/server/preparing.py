@@ -257,7 +257,7 @@ class Preparer:
         return texts
 
     def _first(self, rendered: Rendered, effort: Effort) -> tuple[Start, Matcher, int, bool]:
-        """Where the answer begins, a matcher there, its most tokens, and whether it is whole.
+        """Return the start of the answer: ids, a matcher, its token limit, and completeness.
 
         Steps decide whether it takes more than `effort`, so that the same request goes the same way
         each time; the clock does only where a step takes very long.
