@@ -43,6 +43,7 @@ pub mod object_group;
 pub mod obstacle;
 pub mod pointer;
 pub mod punctuation;
+mod rival_place;
 mod rivals;
 mod rows;
 pub mod rules;
@@ -67,6 +68,7 @@ pub use items::last_value;
 pub use keys::{KeyBase, KeyNodeId, TextId};
 pub use memory::AutomatonBytes;
 pub use pointer::Rivals;
+pub use rival_place::{Beside, Left, NextPlace, RivalPlace};
 pub use thread::{Thread, ThreadLexeme, Threads};
 pub use used_keys::UsedId;
 
