@@ -4,7 +4,6 @@
 use super::config::Automaton;
 use super::history::{plain, Histories, OpenMember};
 use super::used_keys::UsedId;
-use ffwd_regular::expr::LexState;
 use ffwd_regular::regex::Decimal;
 
 /// The position of a scalar's text among the earlier items.
@@ -29,8 +28,8 @@ pub(super) enum Further {
 pub enum Rivals {
     /// They rule nothing out, but where a token begins another item.
     None,
-    /// The position of the item's text among them; the lexeme that matches it, and its state.
-    Scalar(Pointer, (u32, LexState)),
+    /// What is written of the item stands there among them.
+    Scalar(Pointer),
     /// The item is a container, in the middle of a member that is a string.
     Member(UsedId, OpenMember),
     /// An item begins; all that came, and whether it may be an integer of any size.
@@ -109,7 +108,7 @@ impl Rivals {
             Self::None => true,
             Self::Some => false,
             Self::Member(history, open) => open.is_apart(histories, *history, token),
-            Self::Scalar(pointer, _) => match &pointer.number {
+            Self::Scalar(pointer) => match &pointer.number {
                 // Whatever follows the end of an item that came is refused with it.
                 None => histories.find_apart(pointer.node, token),
                 Some(text) => {
@@ -133,15 +132,6 @@ impl Rivals {
 }
 
 impl Rivals {
-    /// Those that begin with what is written of a scalar, where one text is one value, the lexeme
-    /// that reads it, and its state.
-    pub fn of_text(&self) -> Option<(UsedId, (u32, LexState))> {
-        match self {
-            Self::Scalar(Pointer { number: None, node, .. }, place) => Some((*node, *place)),
-            _ => None,
-        }
-    }
-
     /// Whether what is written of an item is no item that came, nor the beginning of one, after a
     /// token in which no item ends.
     pub fn are_left_by(&self, automaton: &Automaton, token: &[u8]) -> bool {
@@ -151,10 +141,8 @@ impl Rivals {
             Self::None => true,
             Self::Some => false,
             Self::Member(history, open) => open.is_apart(histories, *history, token),
-            Self::Scalar(Pointer { number: None, node, .. }, _) => {
-                histories.find_apart(*node, token)
-            }
-            Self::Scalar(Pointer { number: Some(text), node, .. }, _) => {
+            Self::Scalar(Pointer { number: None, node, .. }) => histories.find_apart(*node, token),
+            Self::Scalar(Pointer { number: Some(text), node, .. }) => {
                 is_apart(histories, *node, &[text, token].concat())
             }
             &Self::Begins(all, _) => {

@@ -18,8 +18,9 @@ use super::error::EngineError;
 use super::frame::{Cell, Frame, StackId};
 use super::history::{open_value, Agreeing, OpenMember, ANY_HISTORY};
 use super::keys::TextId;
-use super::pointer::{is_apart, likely_bytes, Further, Pointer, Rivals};
+use super::pointer::{likely_bytes, Further, Pointer, Rivals};
 use super::punctuation::index;
+use super::rival_place::{has_exponent, Left, RivalPlace, MAX_SEARCHED};
 use super::thread::{Thread, ThreadLexeme, Threads};
 use super::used_keys::UsedId;
 use super::value::{QueryId, Schemas};
@@ -28,9 +29,6 @@ use ffwd_bounds::meter;
 use ffwd_regular::expr::texts::TextCounter;
 use ffwd_regular::expr::LexState;
 use ffwd_regular::expr::Spelling;
-
-/// How many states one search for a text that has not come enters.
-const MAX_SEARCHED: usize = 200_000;
 
 /// How many beginnings of an item are tried to find one that has not come.
 const MAX_TRIED: usize = 10_000;
@@ -45,7 +43,8 @@ pub(super) struct KnownRivals {
     pub(super) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
     pub(super) counter: Mutex<TextCounter>,
     exchanged: Mutex<FxHashMap<(StackId, UsedId), StackId>>,
-    alive: Mutex<FxHashMap<(UsedId, u32, LexState), bool>>,
+    /// What scalars can become, by their places and the states of their lexemes.
+    pub(super) left: Mutex<FxHashMap<(RivalPlace, u32, LexState), Left>>,
 }
 
 impl Automaton {
@@ -65,7 +64,7 @@ impl Automaton {
     }
 
     /// The items around a thread, the innermost first, of which it is known what came before them.
-    fn levels(
+    pub(super) fn levels(
         &self,
         json: &JsonParts,
         stack: StackId,
@@ -164,11 +163,10 @@ impl Automaton {
             }
             let item = self.item_text(json, thread, level);
             if let Some((lexeme, state)) = self.scalar_of(thread, level) {
-                if item.is_empty() || is_apart(&json.histories, history, &item) {
+                if item.is_empty() {
                     continue;
                 }
-                let Some(pointer) = Pointer::new(&json.histories, history, &item) else { continue };
-                if !self.is_scalar_alive(json, lexeme, state, pointer)? {
+                if !self.is_scalar_alive(json, (lexeme, state), history, &item)? {
                     return Ok(false);
                 }
                 continue;
@@ -204,19 +202,13 @@ impl Automaton {
                     let digit = self.lexeme(lexeme).next(state, b'1')?;
                     Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
                 }
-                Some(place) if self.is_plain_integer(place, &item)? => {
-                    match json.histories.find(history, &item) {
-                        Some(node) => Rivals::Scalar(Pointer::other(node), place),
-                        None => Rivals::None,
-                    }
-                }
                 Some((lexeme, state)) => {
                     let is_integer = item.iter().all(u8::is_ascii_digit);
                     let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
                     match Pointer::new(&json.histories, history, &item) {
                         Some(pointer) => {
                             let pointer = Pointer { takes_digits, ..pointer };
-                            Rivals::Scalar(pointer, (lexeme, state))
+                            Rivals::Scalar(pointer)
                         }
                         None => Rivals::None,
                     }
@@ -278,8 +270,8 @@ impl Automaton {
         Ok(false)
     }
 
-    /// Returns the current text of the item at a level.
-    fn item_text(&self, json: &JsonParts, thread: &Thread, level: StackId) -> Vec<u8> {
+    /// What is written of the item at a level.
+    pub(super) fn item_text(&self, json: &JsonParts, thread: &Thread, level: StackId) -> Vec<u8> {
         let mut text = json.keys.texts.bytes(thread.transcript);
         let mut outermost = level;
         let mut at = level;
@@ -296,7 +288,7 @@ impl Automaton {
     }
 
     /// The lexeme that a thread is in, if the whole item is that scalar.
-    fn scalar_of(&self, thread: &Thread, level: StackId) -> Option<(u32, LexState)> {
+    pub(super) fn scalar_of(&self, thread: &Thread, level: StackId) -> Option<(u32, LexState)> {
         let &Cell { frame, parent, .. } = self.cell(thread.stack);
         match (frame, thread.lexeme) {
             (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
@@ -308,71 +300,33 @@ impl Automaton {
         }
     }
 
+    /// Whether a scalar that has begun can become something that has not come.
     fn is_scalar_alive(
         &self,
         json: &JsonParts,
-        lexeme: u32,
-        state: LexState,
-        pointer: Pointer,
-    ) -> Result<bool, EngineError> {
-        if pointer.number.is_some() {
-            return Ok(self.unused_text(json, lexeme, state, pointer)?.is_some());
-        }
-        if let Some((listed, _)) = self.lexeme(lexeme).listed(state) {
-            // All that came are among them.
-            return Ok(listed.count() > json.histories.sets.count(pointer.node) as usize);
-        }
-        let key = (pointer.node, lexeme, state);
-        if let Some(&known) = json.rivals.alive.lock().get(&key) {
-            return Ok(known);
-        }
-        let alive = self.unused_text(json, lexeme, state, pointer)?.is_some();
-        json.held.add(super::memory::map_entry::<(UsedId, u32, LexState), bool>());
-        json.rivals.alive.lock().insert(key, alive);
-        Ok(alive)
-    }
-
-    /// Whether a scalar can become something else than the items that begin with what is written of
-    /// it.
-    pub fn leaves_a_scalar(
-        &self,
         (lexeme, state): (u32, LexState),
-        items: UsedId,
-    ) -> Result<bool, EngineError> {
-        let Some(json) = self.json() else { return Ok(true) };
-        match state.is_final() {
-            true => Ok(!json.histories.sets.ends(items)),
-            false => self.is_scalar_alive(json, lexeme, state, Pointer::other(items)),
-        }
-    }
-
-    /// Whether what is written is an item that came.
-    pub fn is_item(&self, items: UsedId) -> bool {
-        self.json().is_some_and(|json| json.histories.sets.ends(items))
-    }
-
-    /// Whether a number is written so that one text is one value: digits, and nothing but digits
-    /// may follow.
-    fn is_plain_integer(
-        &self,
-        (lexeme, state): (u32, LexState),
+        history: UsedId,
         item: &[u8],
     ) -> Result<bool, EngineError> {
-        let lexeme = self.lexeme(lexeme);
-        if !item.iter().all(u8::is_ascii_digit) {
-            return Ok(false);
+        let left = match RivalPlace::of(&json.histories, history, item) {
+            _ if has_exponent(item) => Left::Exponents,
+            Some(place) => self.scalar_left(json, place, (lexeme, state))?,
+            None => Left::Something,
+        };
+        let pointer = Pointer::new(&json.histories, history, item);
+        #[cfg(debug_assertions)]
+        if let Some(pointer) = pointer.clone().filter(|_| json.histories.len(history) <= 32) {
+            // The same for the text itself.
+            let other = self.unused_text(json, lexeme, state, pointer)?;
+            let agrees = left == Left::Exponents || other.is_some() == (left == Left::Something);
+            assert!(agrees, "{left:?} after {}", String::from_utf8_lossy(item));
         }
-        for byte in *b".eE" {
-            if lexeme.next(state, byte)?.is_some() {
-                return Ok(false);
+        Ok(match (left, pointer) {
+            (Left::Exponents, Some(pointer)) => {
+                self.unused_text(json, lexeme, state, pointer)?.is_some()
             }
-        }
-        Ok(true)
-    }
-
-    /// The items that came, by the byte with which they go on.
-    pub fn items_below(&self, items: UsedId) -> &[(u8, UsedId)] {
-        self.json().map_or(&[], |json| json.histories.sets.children(items))
+            (left, _) => left != Left::Nothing,
+        })
     }
 
     /// Bytes after which a scalar is none of the items that came, wherever it ends.
@@ -632,10 +586,7 @@ impl Automaton {
             }
             for byte in first_bytes() {
                 let Some(state) = lexeme.next(start, byte)? else { continue };
-                let Some(pointer) = Pointer::new(&json.histories, history, &[byte]) else {
-                    return Ok(true);
-                };
-                if self.is_scalar_alive(json, scalar.lexeme, state, pointer)? {
+                if self.is_scalar_alive(json, (scalar.lexeme, state), history, &[byte])? {
                     return Ok(true);
                 }
             }

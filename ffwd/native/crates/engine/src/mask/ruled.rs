@@ -1,115 +1,257 @@
-//! Tokens with which a scalar can only become an item that came: where one text is one value.
+//! Tokens with which a scalar can only become an item that came.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::state_mask::Masker;
-use ffwd_automaton::{Automaton, EngineError, UsedId};
+use super::token_set::{set_bits, TokenMaskBuilder, FEW};
+use ffwd_automaton::{
+    Automaton, Beside, EngineError, Left, NextPlace, RivalPlace, Thread, ThreadLexeme,
+};
 use ffwd_bounds::meter;
-use ffwd_regular::expr::LexState;
-use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
+use ffwd_regular::expr::{LexState, Lexeme};
+use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
-/// By the items that came, the lexeme and its state, and how much of a token has been read.
-pub(super) type RuledOut = FxHashMap<(UsedId, u32, LexState, NodeId), Arc<[TokenId]>>;
+/// By the place among the items that came, the lexeme and its state, and how much of a token has
+/// been read.
+pub(super) type KnownRuled = FxHashMap<(RivalPlace, u32, LexState, NodeId), Arc<Ruled>>;
 
 /// The most bytes of a token that are distinguished. Few tokens are longer.
 const MAX_DEPTH: usize = 48;
 
+/// Tokens that the items that came rule out. What lies below a node is shared by all sets of items
+/// that are the same there.
+#[derive(Debug, Default)]
+pub(super) struct Ruled {
+    /// Subtrees of the vocabulary's trie of which all tokens are ruled out.
+    out: Box<[NodeId]>,
+    /// Tokens that must be read byte by byte.
+    asked: Box<[TokenId]>,
+    below: Box<[Arc<Ruled>]>,
+    /// How many tokens are ruled out here and below.
+    count: usize,
+    has_asked: bool,
+}
+
+impl Ruled {
+    fn nothing() -> Arc<Self> {
+        static NOTHING: OnceLock<Arc<Ruled>> = OnceLock::new();
+        NOTHING.get_or_init(Arc::default).clone()
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.count == 0 && !self.has_asked
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let lists = std::mem::size_of_val(&*self.out) + std::mem::size_of_val(&*self.asked);
+        std::mem::size_of::<Self>() + lists + self.below.len() * std::mem::size_of::<Arc<Self>>()
+    }
+}
+
+/// What the items that came rule out in a state.
+#[derive(Debug)]
+pub(super) struct RuledOut {
+    found: SmallVec<[Arc<Ruled>; 2]>,
+    /// The bytes of which the tokens that begin with them have been looked at; `None` if all have.
+    bytes: Option<SmallVec<[u8; 16]>>,
+}
+
+impl RuledOut {
+    /// Whether what is ruled out of the tokens that begin with a byte has been found.
+    pub fn has_found(&self, byte: u8) -> bool {
+        self.bytes.as_ref().is_none_or(|bytes| bytes.contains(&byte))
+    }
+
+    /// How many tokens are ruled out.
+    pub fn count(&self) -> usize {
+        self.found.iter().map(|ruled| ruled.count).sum()
+    }
+
+    fn visit<'r>(&'r self, enters: impl Fn(&Ruled) -> bool, mut each: impl FnMut(&'r Ruled)) {
+        let mut pending: SmallVec<[&Ruled; 64]> = self.found.iter().map(|ruled| &**ruled).collect();
+        while let Some(ruled) = pending.pop() {
+            each(ruled);
+            pending.extend(ruled.below.iter().map(|below| &**below).filter(|below| enters(below)));
+        }
+    }
+
+    fn subtrees<'t>(&self, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
+        let found = |ruled: &Ruled| {
+            ruled.out.iter().for_each(|&node| each(trie.tokens_below(node)));
+        };
+        self.visit(|ruled| ruled.count > 0, found);
+    }
+
+    /// Takes the tokens that are ruled out from what has been collected.
+    pub fn remove_from(&self, builder: &mut TokenMaskBuilder, vocabulary: &Vocabulary) {
+        let trie = vocabulary.trie();
+        if self.count() <= FEW {
+            let mut tokens: SmallVec<[TokenId; FEW]> = SmallVec::new();
+            self.subtrees(trie, |found| tokens.extend_from_slice(found));
+            builder.remove(&tokens);
+            return;
+        }
+        let mut row = vec![0; vocabulary.mask_words()];
+        self.subtrees(trie, |found| set_bits(&mut row, found));
+        builder.remove_bitmap(&row);
+    }
+
+    /// The tokens that must be read byte by byte.
+    pub fn asked(&self) -> Vec<TokenId> {
+        let mut tokens = Vec::new();
+        self.visit(|ruled| ruled.has_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+        tokens
+    }
+}
+
 impl Masker {
-    /// The tokens after which a scalar can only equal an earlier item. They are found in the
-    /// intersection of the vocabulary's trie with that of the items. Results below a node are
-    /// cached, and an additional item changes the nodes of one path.
+    /// What the items that came rule out of the scalars that threads are in, or that may begin.
+    /// `None` if several threads may read the same of it.
     pub(super) fn ruled_out(
         &self,
         automaton: &Automaton,
-        came: UsedId,
-        (index, state): (u32, LexState),
-    ) -> Result<Arc<[TokenId]>, EngineError> {
-        self.ruled_out_below(automaton, came, (index, state), NodeId::ROOT, 0)
+        threads: &[Thread],
+    ) -> Result<Option<RuledOut>, EngineError> {
+        let mut found = SmallVec::new();
+        let mut bytes = SmallVec::new();
+        for (at, thread) in threads.iter().enumerate() {
+            let Beside::Scalar(place, (index, state)) = automaton.beside(thread)? else { continue };
+            let below = self.ruled_below(automaton, place, (index, state), NodeId::ROOT, 0)?;
+            if !below.is_nothing() {
+                found.push(below);
+            }
+            if threads.len() == 1 {
+                return Ok(Some(RuledOut { found, bytes: None }));
+            }
+            for (byte, _) in self.vocabulary.trie().children(NodeId::ROOT) {
+                if automaton.lexeme(index).next(state, byte)?.is_none() {
+                    continue;
+                }
+                for (other, thread) in threads.iter().enumerate() {
+                    if other != at && may_read(automaton, thread, byte)? {
+                        return Ok(None);
+                    }
+                }
+                bytes.push(byte);
+            }
+        }
+        Ok(Some(RuledOut { found, bytes: Some(bytes) }))
     }
 
-    fn ruled_out_below(
+    /// What is ruled out below a node of the vocabulary's trie. It is found where that and the trie
+    /// of the items that came meet. One item more changes the nodes of one path.
+    fn ruled_below(
         &self,
         automaton: &Automaton,
-        came: UsedId,
+        place: RivalPlace,
         (index, state): (u32, LexState),
         node: NodeId,
         depth: usize,
-    ) -> Result<Arc<[TokenId]>, EngineError> {
-        let key = (came, index, state, node);
-        if let Some(known) = self.ruled_out.lock().get(&key) {
+    ) -> Result<Arc<Ruled>, EngineError> {
+        let key = (place, index, state, node);
+        if let Some(known) = self.ruled.lock().get(&key) {
             return Ok(known.clone());
         }
         let trie = self.vocabulary.trie();
         let lexeme = automaton.lexeme(index);
-        let mut tokens: Vec<TokenId> = Vec::new();
-        if automaton.is_item(came) && state.accepts() && !state.is_final() {
+        let (mut out, mut asked): (Vec<NodeId>, Vec<TokenId>) = (Vec::new(), Vec::new());
+        let mut below: Vec<Arc<Ruled>> = Vec::new();
+        if automaton.is_item(place) && state.accepts() && !state.is_final() {
             // The scalar would end here.
             for (byte, child) in trie.children(node) {
                 if lexeme.next(state, byte)?.is_none() {
-                    tokens.extend_from_slice(trie.tokens_below(child));
+                    out.push(child);
                 }
             }
         }
-        for &(byte, items) in automaton.items_below(came) {
+        let mut child = NodeId(node.0 + 1);
+        for byte in automaton.bytes_from(place) {
+            child = trie.child_from(node, child, byte);
+            if !trie.is_child(node, child, byte) {
+                continue;
+            }
             meter::charge(1)?;
-            let Some(child) = trie.child(node, byte) else { continue };
             let Some(next) = lexeme.next(state, byte)? else { continue };
-            if !automaton.leaves_a_scalar((index, next), items)? {
-                tokens.extend_from_slice(trie.tokens_below(child));
-            } else if !next.is_final() && !trie.is_leaf(child) {
-                let below = match depth < MAX_DEPTH {
-                    true => {
-                        let place = (index, next);
-                        self.ruled_out_below(automaton, items, place, child, depth + 1)?
+            let there = match automaton.next_place(place, byte) {
+                NextPlace::At(there) => there,
+                NextPlace::Apart => continue,
+                NextPlace::Exponent => {
+                    self.add_readable(lexeme, next, child, &mut asked)?;
+                    continue;
+                }
+            };
+            match automaton.left_at(there, (index, next))? {
+                Left::Nothing => out.push(child),
+                Left::Exponents => self.add_readable(lexeme, next, child, &mut asked)?,
+                Left::Something if next.is_final() || trie.is_leaf(child) => {}
+                Left::Something if depth >= MAX_DEPTH => {
+                    self.add_readable(lexeme, next, child, &mut asked)?;
+                }
+                Left::Something => {
+                    let found =
+                        self.ruled_below(automaton, there, (index, next), child, depth + 1)?;
+                    if !found.is_nothing() {
+                        below.push(found);
                     }
-                    false => self.read_each(automaton, (index, next), items, child)?,
-                };
-                tokens.extend_from_slice(&below);
+                }
             }
         }
-        tokens.sort_unstable();
-        let tokens: Arc<[TokenId]> = tokens.into();
-        let entry = std::mem::size_of_val(&key) + 2 * std::mem::size_of::<usize>();
-        self.make_room(2 * entry + std::mem::size_of_val(&*tokens));
-        self.ruled_out.lock().insert(key, tokens.clone());
-        Ok(tokens)
+        let tokens = out.iter().map(|&node| trie.tokens_below(node).len()).sum::<usize>();
+        let count = tokens + below.iter().map(|below| below.count).sum::<usize>();
+        let has_asked = !asked.is_empty() || below.iter().any(|below| below.has_asked);
+        let ruled = match (&below[..], out.is_empty() && asked.is_empty()) {
+            ([], true) => Ruled::nothing(),
+            ([only], true) => only.clone(),
+            _ => {
+                let (out, asked, below) = (out.into(), asked.into(), below.into());
+                let ruled = Ruled { out, asked, below, count, has_asked };
+                self.make_room(ruled.memory_bytes());
+                Arc::new(ruled)
+            }
+        };
+        self.make_room(2 * (std::mem::size_of_val(&key) + 2 * std::mem::size_of::<usize>()));
+        self.ruled.lock().insert(key, ruled.clone());
+        Ok(ruled)
     }
+}
 
-    /// Returns the tokens below a node that leave no other value, each matched by itself.
-    fn read_each(
+impl Masker {
+    /// The tokens at a node and below it that a lexeme reads, or ends in.
+    fn add_readable(
         &self,
-        automaton: &Automaton,
-        (index, state): (u32, LexState),
-        came: UsedId,
+        lexeme: &Lexeme,
+        state: LexState,
         node: NodeId,
-    ) -> Result<Arc<[TokenId]>, EngineError> {
-        let lexeme = automaton.lexeme(index);
-        let mut ruled = Vec::new();
-        for (left, token) in self.vocabulary.trie().below(node) {
-            let text = self.vocabulary.text(token);
-            let (mut state, mut items) = (state, came);
-            for &byte in &text[text.len() - left..] {
-                meter::charge(1)?;
-                let Some(next) = lexeme.next(state, byte)? else {
-                    if automaton.is_item(items) && state.accepts() {
-                        ruled.push(token);
-                    }
-                    break;
-                };
-                let below = automaton.items_below(items);
-                let Ok(at) = below.binary_search_by_key(&byte, |&(byte, _)| byte) else { break };
-                (state, items) = (next, below[at].1);
-                if !automaton.leaves_a_scalar((index, state), items)? {
-                    ruled.push(token);
-                    break;
-                }
-                if state.is_final() {
-                    break;
+        tokens: &mut Vec<TokenId>,
+    ) -> Result<(), EngineError> {
+        let trie = self.vocabulary.trie();
+        let mut pending = vec![(node, state)];
+        while let Some((node, state)) = pending.pop() {
+            meter::charge(1)?;
+            tokens.extend_from_slice(trie.tokens_at(node));
+            for (byte, child) in trie.children(node) {
+                match lexeme.next(state, byte)? {
+                    Some(next) => pending.push((child, next)),
+                    None if state.accepts() => tokens.extend_from_slice(trie.tokens_below(child)),
+                    None => {}
                 }
             }
         }
-        Ok(ruled.into())
+        Ok(())
     }
+}
+
+/// Whether a thread may read a byte.
+fn may_read(automaton: &Automaton, thread: &Thread, byte: u8) -> Result<bool, EngineError> {
+    Ok(match thread.lexeme {
+        ThreadLexeme::Lexeme(index) => {
+            let state = thread.lex_state();
+            state.accepts() || automaton.lexeme(index).next(state, byte)?.is_some()
+        }
+        ThreadLexeme::Key => true,
+        ThreadLexeme::End | ThreadLexeme::Tokens(_) => false,
+    })
 }

@@ -17,7 +17,7 @@ use super::groups::Group;
 use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
-use super::ruled::RuledOut;
+use super::ruled::KnownRuled;
 use super::sharded::Sharded;
 use super::slots::Slots;
 use super::successors::Insides;
@@ -56,14 +56,15 @@ struct AnonymousMask {
     mask: Arc<TokenMask>,
     /// Tokens, sorted, that only the texts decide.
     doubtful: Arc<[Doubt]>,
-    /// Tokens, sorted, that the items that came may rule out.
-    rivalled: Arc<[TokenId]>,
+    /// Tokens that the items that came may rule out, by their first byte.
+    rivalled: Arc<[(u8, Box<[TokenId]>)]>,
 }
 
 impl AnonymousMask {
     fn memory_bytes(&self) -> usize {
-        let lists = std::mem::size_of_val(&*self.doubtful) + std::mem::size_of_val(&*self.rivalled);
-        self.mask.memory_bytes() + lists
+        let rivalled = self.rivalled.iter().map(|(_, tokens)| 24 + tokens.len() * 4);
+        let doubtful = std::mem::size_of_val(&*self.doubtful);
+        self.mask.memory_bytes() + doubtful + rivalled.sum::<usize>()
     }
 }
 
@@ -97,7 +98,7 @@ pub struct Masker {
     /// The tokens that stay in a lexeme, by lexeme and state.
     pub(super) insides: Mutex<Insides>,
     /// Tokens that the items that came rule out.
-    pub(super) ruled_out: Mutex<RuledOut>,
+    pub(super) ruled: Mutex<KnownRuled>,
     /// Tokens by where they lead, by state.
     pub(super) groups: Slots<Arc<[Group]>>,
     /// Bytes of the masks in the memo, and of how texts end.
@@ -124,7 +125,7 @@ impl Masker {
             most_after: Slots::default(),
             levels: Slots::default(),
             insides: Mutex::default(),
-            ruled_out: Mutex::default(),
+            ruled: Mutex::default(),
             groups: Slots::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
@@ -202,23 +203,27 @@ impl Masker {
         // Except for the few tokens in which one key ends and a possibly equal one begins, or in
         // which an item ends that the next must differ from.
         let mut doubtful = doubtful.to_vec();
-        let mut ruled_out: Option<Arc<[TokenId]>> = None;
+        let mut ruled_out = None;
         if has_history && !rivalled.is_empty() {
-            let rivals: SmallVec<[Rivals; 2]> =
-                threads.iter().map(|thread| automaton.rivals(thread)).collect::<Result<_, _>>()?;
-            let of_text = match &rivals[..] {
-                [rivals] => rivals.of_text(),
-                _ => None,
-            };
-            if let Some((items, place)) = of_text {
-                ruled_out = Some(self.ruled_out(automaton, items, place)?);
-            } else if rivals.iter().any(|rivals| !matches!(rivals, Rivals::None)) {
-                let is_cleared = |token: TokenId| {
-                    let text = self.vocabulary.text(token);
+            ruled_out = self.ruled_out(automaton, threads)?;
+            let found = |byte| ruled_out.as_ref().is_some_and(|ruled| ruled.has_found(byte));
+            let others: SmallVec<[_; 8]> =
+                rivalled.iter().filter(|(byte, _)| !found(*byte)).collect();
+            if !others.is_empty() {
+                let rivals: SmallVec<[Rivals; 2]> = threads
+                    .iter()
+                    .map(|thread| automaton.rivals(thread))
+                    .collect::<Result<_, _>>()?;
+                let is_cleared = |token: &TokenId| {
+                    let text = self.vocabulary.text(*token);
                     rivals.iter().all(|rivals| rivals.clears(automaton, text))
                 };
-                let ruled = rivalled.iter().copied().filter(|&token| !is_cleared(token));
-                doubtful.extend(ruled.map(Doubt::of));
+                let tokens = others.iter().flat_map(|(_, tokens)| tokens.iter());
+                let ruled = tokens.filter(|token| !is_cleared(token));
+                doubtful.extend(ruled.map(|&token| Doubt::of(token)));
+            }
+            if let Some(ruled) = &ruled_out {
+                doubtful.extend(ruled.asked().into_iter().map(Doubt::of));
             }
         }
         if automaton.json().is_some() {
@@ -236,14 +241,16 @@ impl Masker {
             let all = (0..self.vocabulary.width() as u32).map(TokenId);
             doubtful.extend(all.filter(commas).map(Doubt::of));
         }
-        let ruled_out = ruled_out.as_deref().unwrap_or_default();
-        if !doubtful.is_empty() || !ruled_out.is_empty() {
+        let ruled_out = ruled_out.filter(|ruled| ruled.count() > 0);
+        if !doubtful.is_empty() || ruled_out.is_some() {
             let doubtful = Doubt::settle(doubtful);
             let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
             builder.add_mask(&mask);
             let tokens: Vec<TokenId> = doubtful.iter().map(|doubt| doubt.token).collect();
             builder.remove(&tokens);
-            builder.remove(ruled_out);
+            if let Some(ruled) = ruled_out {
+                ruled.remove_from(&mut builder, &self.vocabulary);
+            }
             for doubt in doubtful.iter() {
                 if doubt.resolve(&self.vocabulary, automaton, threads)? {
                     builder.added.push(doubt.token);
@@ -274,7 +281,7 @@ impl Masker {
             self.most_after.clear();
             self.levels.clear();
             self.insides.lock().clear();
-            self.ruled_out.lock().clear();
+            self.ruled.lock().clear();
             self.groups.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
@@ -301,10 +308,13 @@ impl Masker {
         }
         self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
         let doubtful = Doubt::settle(std::mem::take(&mut builder.doubtful));
+        let first = |token: &TokenId| self.vocabulary.text(*token).first().copied().unwrap_or(0);
         let mut rivalled = std::mem::take(&mut builder.rivalled);
-        rivalled.sort_unstable();
+        rivalled.sort_unstable_by_key(|token| (first(token), *token));
         rivalled.dedup();
-        let (doubtful, rivalled) = (doubtful.into(), rivalled.into());
+        let rivalled = rivalled.chunk_by(|one, next| first(one) == first(next));
+        let rivalled = rivalled.map(|tokens| (first(&tokens[0]), tokens.into())).collect();
+        let doubtful = doubtful.into();
         Ok(AnonymousMask { mask: Arc::new(builder.build()), doubtful, rivalled })
     }
 

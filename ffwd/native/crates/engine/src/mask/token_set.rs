@@ -258,8 +258,28 @@ impl TokenMaskBuilder {
         }
     }
 
-    /// Removes all tokens that satisfy a condition. Returns `false`, and does nothing, if a bitmap
-    /// is collected, because its tokens would have to be listed.
+    /// Takes the tokens of a bitmap out of what has been collected.
+    pub fn remove_bitmap(&mut self, removed: &[u32]) {
+        self.added.retain(|&token| !has_bit(removed, token));
+        let many = self.words / 4;
+        for base in &mut self.bases {
+            if let Some(list) = &base.list {
+                base.removed.extend(list.iter().filter(|&&token| has_bit(removed, token)));
+            }
+            let Some(bitmap) = &mut base.bitmap else { continue };
+            let both: Vec<u32> = bitmap.iter().zip(removed).map(|(a, b)| a & b).collect();
+            let count: u32 = both.iter().map(|word| word.count_ones()).sum();
+            if count as usize > many {
+                // Setting a bit costs about as much as copying four words.
+                *bitmap = bitmap.iter().zip(removed).map(|(word, out)| word & !out).collect();
+            } else if count > 0 {
+                base.removed.extend(bits(&both));
+            }
+        }
+    }
+
+    /// The same for all tokens that something holds for. `false`, and nothing is done, where a
+    /// bitmap has been collected, whose tokens would have to be listed.
     pub fn remove_where(&mut self, holds: impl Fn(TokenId) -> bool) -> bool {
         if self.bases.iter().any(|base| base.bitmap.is_some()) {
             return false;
