@@ -10,7 +10,7 @@ import pytest
 import ffwd
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ROOT / "ffwd/native/src"
+NATIVE = ROOT / "ffwd/native"
 PAGE = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
 # What is passed as the name of a limit, in the core and in Python: a text or a name for one.
 NAME = r"""("[^"]*"|[A-Za-z_][\w.]*)\s*,"""
@@ -29,7 +29,8 @@ def names() -> Iterator[tuple[str, str]]:
     """Each name with its file; what a variable or a constant stands for, where it is one."""
     sources = {
         path: re.split(r"#\[cfg\(test\)\]\nmod \w+ \{", path.read_text(encoding="utf-8"))[0]
-        for path in SOURCES.rglob("*.rs")
+        for folder in (NATIVE / "src", *NATIVE.glob("crates/*/src"))
+        for path in folder.rglob("*.rs")
         if "test" not in path.stem
     }
     constants: dict[str, list[str]] = {}

@@ -47,6 +47,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"subprocess"}),
         "a process of its own for a case",
     ),
+    "maskbench/tools/crates.py": (frozenset({"subprocess"}), "cargo"),
     "maskbench/tools/instructions.py": (frozenset({"subprocess"}), "valgrind and cargo"),
     "maskbench/serving/memory.py": (frozenset({"subprocess"}), "a process of its own"),
     "maskbench/runs/cluster.py": (

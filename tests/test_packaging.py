@@ -243,7 +243,7 @@ def as_version(text: str) -> tuple[int, ...]:
 
 def test_the_toolchain_floor_holds_for_every_dependency() -> None:
     """`rust-version` is a promise; a dependency that needs more would break it."""
-    floor = as_version(MANIFEST["package"]["rust-version"])
+    floor = as_version(MANIFEST["workspace"]["package"]["rust-version"])
     done = subprocess.run(
         [
             "cargo",

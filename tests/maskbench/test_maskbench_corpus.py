@@ -100,7 +100,7 @@ STRUCTURE = {
     "$comment", "title", "description", "default", "examples", "deprecated", "readOnly",
     "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
 }  # fmt: skip
-NATIVE = ROOT / "ffwd" / "native" / "src" / "json_schema"
+NATIVE = ROOT / "ffwd/native/crates/json-schema/src"
 
 
 def test_corpus_covers_every_keyword_and_format():
