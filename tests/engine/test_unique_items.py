@@ -72,6 +72,30 @@ def test_thousands_of_items_take_no_more_steps_each(
     assert matcher.is_accepting()
 
 
+RECORDS = [{"id": at, "n": WORDS[at % 50]} for at in range(200)]
+RECORD = {
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "n": {"enum": WORDS[:50]}},
+    "required": ["id", "n"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2, 8])
+def test_layout_takes_no_steps_to_tell_records_apart(
+    vocabulary: ffwd.Vocabulary, indent: int | None
+) -> None:
+    """Records take few steps, and as many however much white space lies between their members."""
+    compiled = ffwd.json_schema({**UNIQUE, "items": RECORD}, whitespace="consistent")
+    limits = ffwd.Limits(call_steps=5000)
+    matcher = ffwd.compile(compiled, vocabulary, limits=limits).matcher()
+    row = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    for token in longest_tokens(json.dumps(RECORDS, indent=indent).encode()):
+        matcher.fill_bitmask(row, 0)
+        assert matcher.accept_token(token)
+    assert matcher.is_accepting()
+
+
 def test_items_beside_a_long_enumeration_use_none_of_it_up(vocabulary: ffwd.Vocabulary) -> None:
     """Items that came and are in no enumeration leave all of it, however alike they are."""
     before = [f"zq{letter}" for letter in "bcdefg"]

@@ -9,9 +9,9 @@ use ffwd_grammar::{Node, ScopeId};
 use ffwd_regular::regex::{parse, Ast, Dialect, PatternOptions};
 
 use crate::driver::Driver;
+use crate::engine::{NAMED, OTHER};
 use crate::rules;
 use crate::shape::Shape;
-use crate::engine::{NAMED, OTHER};
 
 const TEXTS: [&str; 10] = ["a", "b", "ab", "", "(", ")", ",", "é", "<a>", "\n"];
 const PATTERNS: [&str; 10] =

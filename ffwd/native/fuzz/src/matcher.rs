@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ffwd_engine::matcher::{Beginning, Close, Opening};
 
 use crate::driver::Driver;
+use crate::engine::{engine, NAMED, OTHER};
 use crate::known;
 use crate::session::{Session, Stopped};
-use crate::engine::{engine, NAMED, OTHER};
 
 pub fn run(data: &[u8]) {
     let mut driver = Driver::new(data);

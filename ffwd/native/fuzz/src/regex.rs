@@ -8,9 +8,9 @@ use ffwd_regular::regex::{parse, Dialect, PatternOptions};
 use ffwd_tokenizer::vocabulary::TokenId;
 
 use crate::driver::{split_text, Driver};
+use crate::engine::compile;
 use crate::schema::said;
 use crate::session::{save_and_load, walk};
-use crate::engine::compile;
 
 pub fn run(data: &[u8]) {
     if let Some((pattern, driver)) = split_text(data) {

@@ -4,8 +4,8 @@
 use arbitrary::Unstructured;
 
 use crate::driver::Driver;
-use crate::shape::Shape;
 use crate::regex::check;
+use crate::shape::Shape;
 
 pub fn run(data: &[u8]) {
     let (shape, steps) = data.split_at(data.len() / 2);

@@ -7,9 +7,9 @@ use ffwd_grammar::{Grammar, GrammarError};
 use ffwd_json_schema::{Policy, Registry};
 
 use crate::driver::Driver;
+use crate::engine::compile;
 use crate::schema::{said, writing};
 use crate::session::{save_and_load, walk};
-use crate::engine::compile;
 
 pub fn options(driver: &mut Driver<'_>) -> GrammarOptions {
     let policy = if driver.once_in(4) { Policy::Lenient } else { Policy::Strict };

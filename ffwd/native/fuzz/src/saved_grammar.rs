@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ffwd_engine::saved;
 
 use crate::driver::Driver;
+use crate::engine::engine;
 use crate::seal::sealed;
 use crate::session::{save_and_load, walk};
-use crate::engine::engine;
 
 pub fn run(data: &[u8]) {
     // The payload may have any byte, so what drives comes first.

@@ -6,9 +6,9 @@ use ffwd_engine::matcher::Matcher;
 use ffwd_engine::saved;
 
 use crate::driver::split;
+use crate::engine::engine;
 use crate::known;
 use crate::seal::{sealed, HEADER};
-use crate::engine::engine;
 
 pub fn run(data: &[u8]) {
     // The payload may have any byte, so what drives comes first.

@@ -8,9 +8,9 @@ use ffwd_json_schema::{Policy, Registry};
 use serde_json::Value;
 
 use crate::driver::{split_text, Driver};
+use crate::engine::compile;
 use crate::json;
 use crate::session::{save_and_load, walk};
-use crate::engine::compile;
 
 /// How JSON is written, as the driver says.
 pub fn writing(driver: &mut Driver<'_>) -> Writing {

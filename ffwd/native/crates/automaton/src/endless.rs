@@ -19,6 +19,8 @@ pub(super) const MAX_DEPTH: usize = 4;
 const MAX_NAMES: usize = 64;
 /// More texts than one that is written can have as items.
 const MANY_TEXTS: u64 = 1 << 32;
+/// So many digits make as many.
+const MANY_DIGITS: usize = 10;
 
 impl Automaton {
     /// Whether the item at a level has values without end, from where a thread stands on. `stays`:
@@ -38,7 +40,8 @@ impl Automaton {
                 self.takes_anything(lexeme, thread.lex_state())?
                     || !stays
                         && (self.has_many_texts(json, lexeme, thread.lex_state())?
-                            || self.is_endless_number(json, thread, lexeme)?)
+                            || self.is_endless_number(json, thread, lexeme)?
+                            || self.begins_endless_number(json, thread)?)
             }
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
                 self.are_some_endless(json, query, lexeme, MAX_DEPTH)?
@@ -219,9 +222,8 @@ impl Automaton {
                 self.takes_anything(index, start)? || self.has_many_texts(json, index, start)?
             );
         }
-        // Integers of any size.
-        let Some(digit) = lexeme.next(start, b'1')? else { return Ok(false) };
-        Ok(lexeme.next(digit, b'0')? == Some(digit) && lexeme.next(digit, b'7')? == Some(digit))
+        let digit = lexeme.next(start, b'1')?;
+        digit.map_or(Ok(false), |digit| self.has_many_numbers(json, index, digit))
     }
 
     /// Whether a string can go on in more ways than any text can hold. It may say no where that is
@@ -271,20 +273,72 @@ impl Automaton {
         }
     }
 
-    /// Whether a thread is in the middle of a number that any number of digits may follow.
-    fn is_endless_number(
+    /// Whether a number without an exponent can go on in more ways than any text can hold: that many
+    /// digits may follow, after a zero, none of which makes a difference to what comes after it. It may
+    /// say no where that is hard to tell.
+    pub(super) fn has_many_numbers(
+        &self,
+        json: &JsonParts,
+        index: u32,
+        state: LexState,
+    ) -> Result<bool, EngineError> {
+        let lexeme = self.lexeme(index);
+        if lexeme.spec().spelling != Spelling::Utf8 {
+            return Ok(false);
+        }
+        if let Some(&known) = json.rivals.many.lock().get(&(index, state)) {
+            return Ok(known);
+        }
+        let mut at = lexeme.next(state, b'0')?;
+        for _ in 0..MANY_DIGITS {
+            let Some(before) = at else { break };
+            at = lexeme.next(before, b'0')?;
+            for digit in b'1'..=b'9' {
+                if lexeme.next(before, digit)? != at {
+                    at = None;
+                    break;
+                }
+            }
+            if at == Some(before) {
+                break;
+            }
+        }
+        json.held.add(super::memory::map_entry::<(u32, LexState), bool>());
+        json.rivals.many.lock().insert((index, state), at.is_some());
+        Ok(at.is_some())
+    }
+
+    /// Whether a thread is in the middle of a number that many digits may follow.
+    pub(super) fn is_endless_number(
         &self,
         json: &JsonParts,
         thread: &Thread,
         lexeme: u32,
     ) -> Result<bool, EngineError> {
-        if !self.takes_digits(lexeme, Some(thread.lex_state()))? {
+        if !self.has_many_numbers(json, lexeme, thread.lex_state())? {
             return Ok(false);
         }
         // The digits of an exponent change nothing about zero.
         let is_number = |byte: u8| b"+-.".contains(&byte) || byte.is_ascii_digit();
         let is_exponent = |byte| matches!(byte, b'e' | b'E');
         Ok(!json.keys.texts.ends_with_one(thread.transcript, is_number, is_exponent))
+    }
+
+    /// Whether a thread stands before a number that can be one of infinitely many.
+    pub(super) fn begins_endless_number(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+    ) -> Result<bool, EngineError> {
+        let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
+            (self.cell(thread.stack).frame, thread.lexeme)
+        else {
+            return Ok(false);
+        };
+        let lexeme = self.lexeme(index);
+        Ok(lexeme.spec().spelling == Spelling::Utf8
+            && thread.lex_state() == lexeme.start()
+            && self.is_endless_scalar(json, index)?)
     }
 
     /// Whether some name from a place among those of an object on leads to values without end.

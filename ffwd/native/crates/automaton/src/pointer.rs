@@ -4,6 +4,7 @@
 use super::config::Automaton;
 use super::history::{plain, Histories, OpenMember};
 use super::used_keys::UsedId;
+use ffwd_regular::expr::LexState;
 use ffwd_regular::regex::Decimal;
 
 /// The position of a scalar's text among the earlier items.
@@ -32,6 +33,9 @@ pub enum Rivals {
     Scalar(Pointer),
     /// The item is a container, in the middle of a member that is a string.
     Member(UsedId, OpenMember),
+    /// The item is a container, in a number without an exponent or before it: the lexeme that reads
+    /// it, and its state.
+    Digits((u32, LexState)),
     /// An item begins; all that came, and whether it may be an integer of any size.
     Begins(UsedId, bool),
     /// They may rule out any token.
@@ -108,6 +112,10 @@ impl Rivals {
             Self::None => true,
             Self::Some => false,
             Self::Member(history, open) => open.is_apart(histories, *history, token),
+            Self::Digits(number) => {
+                let is_number = !token.is_empty() && token.iter().all(u8::is_ascii_digit);
+                is_number && matches!(automaton.stays_many(json, *number, token), Ok(true))
+            }
             Self::Scalar(pointer) => match &pointer.number {
                 // Whatever follows the end of an item that came is refused with it.
                 None => histories.find_apart(pointer.node, token),
@@ -139,7 +147,7 @@ impl Rivals {
         let histories = &json.histories;
         match self {
             Self::None => true,
-            Self::Some => false,
+            Self::Some | Self::Digits(_) => false,
             Self::Member(history, open) => open.is_apart(histories, *history, token),
             Self::Scalar(Pointer { number: None, node, .. }) => histories.find_apart(*node, token),
             Self::Scalar(Pointer { number: Some(text), node, .. }) => {

@@ -336,7 +336,7 @@ impl Automaton {
                     None => lexeme.takes_anything(state),
                 }
             }
-            RivalPlace::Number(_) => self.takes_digits(index, Some(state))?,
+            RivalPlace::Number(_) => self.has_many_numbers(json, index, state)?,
         };
         Ok(is_plain.then_some(Left::Something))
     }

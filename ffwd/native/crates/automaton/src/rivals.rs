@@ -43,6 +43,8 @@ pub(super) struct KnownRivals {
     pub(super) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
     pub(super) counter: Mutex<TextCounter>,
     exchanged: Mutex<FxHashMap<(StackId, UsedId), StackId>>,
+    /// Whether numbers can go on in many ways, by lexeme and state.
+    pub(super) many: Mutex<FxHashMap<(u32, LexState), bool>>,
     /// What scalars can become, by their places and the states of their lexemes.
     pub(super) left: Mutex<FxHashMap<(RivalPlace, u32, LexState), Left>>,
 }
@@ -220,6 +222,8 @@ impl Automaton {
                 },
             };
             rivals = match (rivals, found) {
+                // Of items within items all differ, if the innermost one does.
+                (Rivals::Digits(number), Rivals::Digits(_)) => Rivals::Digits(number),
                 (Rivals::None, found) => found,
                 (rivals, Rivals::None) => rivals,
                 _ => Rivals::Some,
@@ -248,6 +252,12 @@ impl Automaton {
     ) -> Result<Rivals, EngineError> {
         let &Cell { frame, parent, .. } = self.cell(thread.stack);
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(Rivals::Some) };
+        if matches!(frame, Frame::Value(_))
+            && (self.is_endless_number(json, thread, lexeme)?
+                || self.begins_endless_number(json, thread)?)
+        {
+            return Ok(Rivals::Digits((lexeme, thread.lex_state())));
+        }
         let is_string = self.lexeme(lexeme).spec().spelling == Spelling::JsonString;
         let is_member = matches!(frame, Frame::Value(_)) && self.cell(parent).parent == level;
         Ok(match OpenMember::of(&json.schema, item)? {
@@ -268,6 +278,24 @@ impl Automaton {
             }
         }
         Ok(false)
+    }
+
+    /// Whether a number that goes on with some digits can become many.
+    pub(super) fn stays_many(
+        &self,
+        json: &JsonParts,
+        (index, state): (u32, LexState),
+        digits: &[u8],
+    ) -> Result<bool, EngineError> {
+        let lexeme = self.lexeme(index);
+        let mut at = state;
+        for &digit in digits {
+            match lexeme.next(at, digit)? {
+                Some(next) => at = next,
+                None => return Ok(false),
+            }
+        }
+        self.has_many_numbers(json, index, at)
     }
 
     /// What is written of the item at a level.
@@ -508,9 +536,35 @@ impl Automaton {
         let height = self.cell(level).height;
         // Items within the container differ all the same.
         let stack = self.compared_within(thread.stack, level)?;
+        let alone = self.as_if_none_came(level)?;
+        let ends = |thread: &Thread| self.cell(thread.stack).height <= height;
         let mut ways = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
         let mut tried = 0;
-        while let Some((threads, text)) = ways.pop() {
+        while let Some((mut threads, mut text)) = ways.pop() {
+            // What must come is no choice: only the meter bounds how much of it is read.
+            while let Some(byte) = self.listed_byte(&threads)? {
+                meter::charge(1)?;
+                threads = self.step(&threads, byte)?;
+                text.push(byte);
+                if threads.is_empty() || threads.iter().any(ends) {
+                    break;
+                }
+                // Other bytes end no member.
+                if (text.len() == 1 || matches!(byte, b'"' | b',' | b']' | b'}'))
+                    && json.histories.agreeing(&json.schema, history, &text)? == Agreeing::None
+                {
+                    return Ok(true);
+                }
+            }
+            if threads.is_empty() {
+                continue;
+            }
+            if threads.iter().any(ends) {
+                if !json.histories.has(&json.schema, history, &text)? {
+                    return Ok(true);
+                }
+                continue;
+            }
             tried += 1;
             if tried > MAX_TRIED {
                 let what = "distinct_texts_tried";
@@ -525,7 +579,9 @@ impl Automaton {
             for thread in &threads {
                 // Further in, other items may rule some of them out.
                 let is_own = self.cell(self.level(thread.stack)).height == height;
-                if is_own && self.has_more_texts(json, thread, many)? {
+                if is_own && self.has_more_texts(json, thread, many)?
+                    || self.is_endless_below(json, thread, alone, false)?
+                {
                     return Ok(true);
                 }
             }
@@ -544,7 +600,7 @@ impl Automaton {
                 }
                 let mut text = text.clone();
                 text.push(byte);
-                if !next.iter().any(|thread| self.cell(thread.stack).height <= height) {
+                if !next.iter().any(ends) {
                     ways.push((next, text));
                 } else if !json.histories.has(&json.schema, history, &text)? {
                     return Ok(true);
@@ -552,6 +608,15 @@ impl Automaton {
             }
         }
         Ok(false)
+    }
+
+    /// The byte that must come next, where that is plain to see.
+    fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+        let mut bytes = smallvec::SmallVec::new();
+        Ok(match self.list_bytes(threads, &mut bytes)? {
+            true => bytes.first().copied().filter(|_| bytes.len() == 1),
+            false => None,
+        })
     }
 
     /// A stack in which the items at a level and further out need not differ from any.
