@@ -45,7 +45,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     Raises:
         ValueError, VocabularyError: No grammar, grammars of different vocabularies, or `canonical`
-        or `narrow` with a vocabulary that has no exact `Bpe`.
+            or `narrow` with a vocabulary that has no exact `Bpe`.
 
     Note:
         After the end token a row allows only the end tokens; `generate` pads there. Scores may have
