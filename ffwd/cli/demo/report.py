@@ -154,7 +154,10 @@ class Report:
             text = self._text(entry.token)
             line.append(text if entry.forced else f"[{text}]", "green" if entry.forced else "bold")
         self._say("\nThe first answer, with canonical forcing", style="bold")
-        self._console.print(line, soft_wrap=True)
+        # A break at a blank would hide it.
+        width = self._console.width
+        for part in line.divide(range(width, len(line), width)):
+            self._console.print(part, soft_wrap=True)
         self._say("The model was asked for the tokens in brackets; --tokens lists them with masks.")
 
     def _until_equal(
