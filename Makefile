@@ -141,6 +141,7 @@ rust-lint: setup
 	cargo clippy --locked --manifest-path $(CARGO_MANIFEST) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --manifest-path $(CARGO_MANIFEST) --workspace --no-deps --quiet
 	cargo clippy --locked --manifest-path $(FUZZ_MANIFEST) --all-targets --no-default-features -- -D warnings
+	cargo clippy --locked --manifest-path $(BENCH_MANIFEST) --all-targets -- -D warnings
 
 python-lint: setup
 	$(BIN)/ruff format --check .

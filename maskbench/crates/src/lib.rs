@@ -52,6 +52,7 @@ pub fn table_of(peer: &BytePairEncoding) -> BpeTable {
         byte_tokens,
         merges: Merges::Ranked(tokens().collect()),
         whole_pieces: true,
+        missing_from: None,
     };
     BpeTable::new(spec).expect("the vocabulary of a peer is one")
 }
