@@ -2,9 +2,9 @@
 //!
 //! The idea: a limit belongs to a call and not to the data that the call builds. [`meter::Meter`]
 //! runs a closure on the current thread. Loops inside of it, in any crate, call [`meter::charge`],
-//! which is a decrement of a thread-local counter. When the meter has run out, every further charge
-//! fails with the same [`error::LimitExceeded`], so the call ends through the errors that it passes
-//! on, and shared data stays usable for other calls.
+//! which is a decrement of a thread-local counter. Once the meter has run out, every further charge
+//! fails with the same [`error::LimitExceeded`]. The call returns that error, and shared data stays
+//! usable for other calls.
 //!
 //! Start with these:
 //!

@@ -363,8 +363,8 @@ impl Graph {
         Self::read(grammar, mode, &mut leaf, Vec::new()).map(|(graph, _)| graph)
     }
 
-    /// Refuses rules that have no text even if every condition holds: whether some value lets a text
-    /// come to a rule is not known before all values are looked at, and refusals depend on none.
+    /// Refuses rules that have no text even if every condition holds. Whether some value lets a
+    /// text reach a rule is known only after all values, and a refusal must depend on none.
     fn check_without_values(
         grammar: &Grammar,
         leaf: &mut dyn FnMut(NodeId) -> Result<LeafFacts, GrammarError>,

@@ -162,9 +162,9 @@ pub struct Lexeme {
 pub enum Lexing {
     /// Wherever the language allows it: the texts are all of the concatenations.
     Anywhere,
-    /// Where none of the lexemes of the scope that may begin at the same place can go on, as a lexer
-    /// does: all that match up to there are read, and if none does, there is no way on. A lazy one
-    /// ends as soon as it can, and only lazy ones that end there as well are read with it.
+    /// Where no lexeme of the scope that may begin at the same place can continue, as in a lexer.
+    /// All that match up to there are read; if none does, the text is refused. A lazy one ends as
+    /// soon as it can, and only lazy ones that end there as well are read with it.
     Longest {
         /// The lexemes that it competes with.
         scope: ScopeId,

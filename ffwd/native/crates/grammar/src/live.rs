@@ -1,5 +1,5 @@
-//! The symbols of a grammar while texts are read: those that are known from the start on, and those of
-//! rules with a parameter, which come with the values that texts come to.
+//! The symbols of a grammar while texts are read: those known from the start, and those of rules
+//! with a parameter, which are added with the values that texts reach.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,11 +1,10 @@
 //! Rules with a parameter, whose values are examined only when a text reaches them.
 //!
-//! A part that depends on the parameter of the rule around it has one meaning for each value.
-//! Questions about all values at once are answered from the grammar without them: with every
-//! condition true the answer covers everything possible, and with every one false only what always
-//! holds. If these differ, the parts of one value are examined, depth first and the nearest end
-//! first, until the answer is known. A part without an answer in this search has none: a least
-//! fixpoint.
+//! A part that depends on the parameter of the rule around it has one meaning for each value. The
+//! grammar without its conditions answers questions about all values at once. With every condition
+//! true, the answer covers everything possible; with every one false, only what always holds. If
+//! these differ, the parts of one value are examined, depth first and the nearest end first, until
+//! the answer is known. A part without an answer in this search has none: a least fixpoint.
 
 use std::sync::Arc;
 

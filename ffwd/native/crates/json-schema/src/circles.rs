@@ -1,8 +1,9 @@
 //! Schemas that apply themselves to the same value.
 //!
-//! A circle of references and `allOf` asks for nothing that its members do not ask for: each means
-//! what all of them say together, as conjoining a schema with itself adds nothing. Such circles are
-//! opened. Others, through `not` or `oneOf` above all, have no meaning, and are refused.
+//! A circle of references and `allOf` asks for nothing more than its members do. Each member means
+//! what all of them say together, since a schema conjoined with itself says nothing new. Such
+//! circles are opened. Others, through `not` or `oneOf` above all, have no meaning, and are
+//! refused.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;

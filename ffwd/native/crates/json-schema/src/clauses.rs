@@ -145,8 +145,8 @@ impl Expander {
         Ok(Some(opposites))
     }
 
-    /// The ways for an object to differ from all that it excludes, where they can be told without
-    /// going through the exclusions one by one; and whether these are all ways.
+    /// The ways for an object to differ from everything it excludes, as far as they can be told
+    /// without a pass over the exclusions; and whether these are all ways.
     pub(super) fn ways_at_once(
         &mut self,
         program: &Program,

@@ -37,9 +37,9 @@ impl Solver {
         possible.map_err(|e| self.exceeded(context, SchemaId::ANY, e))
     }
 
-    /// Which values, for which each of `tests` comes out as it says, must not come before an array
-    /// whose items are none of these and none of those that came: `None` if there is no such array
-    /// in any case.
+    /// The values with these results of `tests` that an array must not already have, if its further
+    /// items are to differ from all of them and from the earlier items. `None` if no such array
+    /// exists in any case.
     pub(super) fn essential_values(
         &mut self,
         context: Context<'_>,

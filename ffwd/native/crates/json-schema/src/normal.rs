@@ -96,8 +96,8 @@ pub struct Property {
     pub schema: SchemaId,
     /// Whether the object must have it.
     pub required: bool,
-    /// The schema does not declare the name, it was found by listing a pattern's keys: in declared
-    /// order it has no place among the others and may come whenever further keys may.
+    /// The schema does not declare the name; it was found by listing a pattern's keys. In declared
+    /// order it has no place among the others, and is allowed wherever further keys are.
     pub free: bool,
 }
 

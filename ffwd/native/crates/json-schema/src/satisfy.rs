@@ -1,7 +1,7 @@
 //! Satisfiability.
 //!
-//! Instances are finite, so a schema is satisfiable if and only if a finite derivation shows it:
-//! the least fixpoint of "some way to build a value has all its required parts satisfiable".
+//! Instances are finite, so a schema is satisfiable exactly if a finite derivation shows it. This
+//! is the least fixpoint of "some way to build a value has all its required parts satisfiable".
 
 use std::sync::Arc;
 

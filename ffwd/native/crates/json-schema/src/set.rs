@@ -308,8 +308,8 @@ impl SchemaSet {
         solver.array_is_possible(self.context(), spec, &came)
     }
 
-    /// The values that the next item of an array with `unique` must not equal so that the array can
-    /// be completed after it, beside those that came; `None` if no item leaves that possible. `after`
+    /// The values, beside the earlier items, that the next item of an array with `unique` must not
+    /// equal if the array is to remain completable. `None` if no item leaves that possible. `after`
     /// is what is left of the array after the item. Only values are named for which each of `tests`
     /// comes out as it says.
     ///

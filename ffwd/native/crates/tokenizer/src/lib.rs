@@ -2,8 +2,8 @@
 //!
 //! The idea: a grammar accepts bytes, and a model writes tokens. This crate knows both sides of a
 //! token, the bytes that it spells and when a tokenizer would choose it. It encodes in linear time,
-//! counts tokens while a text grows at either end, and tells which tokens may follow *canonically*,
-//! that is, as the tokenizer itself would continue some text.
+//! and counts tokens while a text grows at either end. It says which tokens may follow
+//! *canonically*: as the tokenizer itself would continue some text.
 //!
 //! Start with these:
 //!

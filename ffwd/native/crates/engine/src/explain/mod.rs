@@ -1,7 +1,7 @@
 //! Answers to "which continuations are allowed?" and "why is this one not?".
 //!
-//! All answers come from the automaton that makes the masks: a byte is refused if no thread is left
-//! after it, and a token if the matcher's own mask lacks it.
+//! All answers come from the automaton that makes the masks. A byte is refused if no thread is left
+//! after it. A token is refused if the matcher's own mask lacks it.
 
 mod describe;
 mod names;

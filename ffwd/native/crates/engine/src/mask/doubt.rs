@@ -1,5 +1,5 @@
-//! Tokens in which an item ends that later ones must differ from, and which go on: whether they
-//! may come can depend on the item, while masks are computed for all items at once.
+//! Tokens that end an item of an array with `uniqueItems` and continue after it. Whether such a
+//! token is allowed can depend on the item, while masks are computed for all items at once.
 
 use super::lexeme_mask::ExitGroup;
 use super::walk::View;

@@ -1,5 +1,6 @@
-//! The inside of JSON strings of characters of one kind: bounded in their number, or searched for a
-//! pattern, their masks are derived from that of the unbounded string without another walk.
+//! The inside of JSON strings whose characters are of one kind. If their length is bounded, or a
+//! pattern is searched in them, their masks are derived from that of the unbounded string, without
+//! another walk.
 
 use std::sync::Arc;
 

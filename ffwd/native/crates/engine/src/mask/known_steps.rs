@@ -1,5 +1,5 @@
-//! Reading a trie byte by byte where lexemes are too short for their masks to help: each set of
-//! threads is read once for each byte, whatever node it is met at.
+//! Reads a trie byte by byte where lexemes are too short for their masks to help. Each set of
+//! threads is stepped once for each byte, at whatever nodes it occurs.
 
 use rustc_hash::FxHashMap;
 

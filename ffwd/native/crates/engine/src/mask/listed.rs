@@ -1,5 +1,5 @@
-//! Walking a trie of tokens beside listed texts: both are sorted, so what they share is found by
-//! going through them side by side, and no state is built on the way.
+//! Walks a trie of tokens beside listed texts. Both are sorted, so one pass over both finds what
+//! they share, and builds no state.
 
 use super::lexeme_mask::{Inner, LexemeMask};
 use super::rest_tries::RestTries;

@@ -139,8 +139,8 @@ impl<'l> Loops<'l> {
         self.changes[changes.0].next(from, end)
     }
 
-    /// The nodes below a node at which the state changes, where leaping to them is worth while: to
-    /// find them takes longer the more there are, in all of the trie.
+    /// The nodes below a node at which the state changes, if leaping to them is worth while. The
+    /// search for them takes longer the more there are in the whole trie.
     pub(super) fn changes_below(
         &mut self,
         node: NodeId,

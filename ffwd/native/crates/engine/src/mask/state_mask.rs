@@ -446,8 +446,8 @@ impl Masker {
         Ok(mask)
     }
 
-    /// Returns the mask of a thread's lexeme. If only a row may follow it, and this row begins
-    /// again after some of its lexemes, one walk covers all: blanks, or signs, may repeat any
+    /// Returns the mask of a thread's lexeme. If only a row may follow it, and the row begins again
+    /// after some of its lexemes, one walk covers all repetitions. Blanks or signs may repeat any
     /// number of times, and each repetition would need a trie of its own.
     fn thread_mask(
         &self,

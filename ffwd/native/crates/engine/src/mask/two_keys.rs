@@ -1,5 +1,5 @@
-//! Tokens in which one key ends and a later, possibly equal one begins: the earlier key may decide
-//! whether they are allowed, while masks are computed for all keys at once.
+//! Tokens in which one key ends and a later, possibly equal one begins. Whether such a token is
+//! allowed can depend on the earlier key, while masks are computed for all keys at once.
 
 use ffwd_automaton::punctuation::index;
 use ffwd_automaton::TextId;

@@ -243,8 +243,8 @@ fn may_stay(trie: &ByteTrie, node: NodeId, row: Row<'_>) -> Result<bool, LimitEx
     Ok(false)
 }
 
-/// The tokens that stay within the lexeme, as runs of the trie's tokens: those of a subtree stand
-/// side by side, so a walk only needs to say what it leaves out.
+/// The tokens that stay within the lexeme, as runs of the trie's tokens. The tokens of a subtree
+/// stand side by side, so a walk only lists what it leaves out.
 struct Runs<'t> {
     trie: &'t ByteTrie,
     ended: Vec<Range<usize>>,

@@ -227,8 +227,8 @@ impl Matcher {
 
     /// Returns how many tokens all open parts must have left in a state so that each allowed token
     /// has a completion, counted with that token; `None` if this is unknown. A text has a
-    /// completion if a configuration is reachable in that many tokens which loops up to the limit
-    /// of the outer part, and from which the text can end after that part.
+    /// completion if that many tokens reach a configuration that loops up to the limit of the outer
+    /// part, and from which the text can end after that part.
     pub(super) fn steady_after(
         &self,
         generation: &Generation,

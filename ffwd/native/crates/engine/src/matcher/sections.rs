@@ -3,9 +3,9 @@
 //! The automaton provides the open parts, and distinguishes those that started with different
 //! tokens by their *ages* (`automaton::limits`). This module stores which tokens these are. When a
 //! part has used all of its tokens, everything in it that can end has ended, and parses in which it
-//! would continue are dropped. As with a budget of the whole text, a token is allowed if a
-//! completion that keeps to all limits is known after it, or if it is the next one of the plan. Far
-//! from the limit of a part this is known in advance, without a search.
+//! would continue are dropped. As with a budget of the whole text, a token is allowed in two cases:
+//! a completion within all limits is known after it, or it is the next token of the plan. Far from
+//! the limit of a part this is known in advance, without a search.
 
 use smallvec::SmallVec;
 

@@ -1,9 +1,9 @@
 //! Conditions on what surrounds a place, as a text is read.
 //!
-//! An [`Expr::Before`] holds what of its language is left after all that was read, so with each
-//! byte those anywhere in an expression are derived, also where the expression has not got to yet.
-//! An [`Expr::After`] is intersected with what follows it as soon as that is known: at once, but in
-//! the inside of a repetition, where each copy is followed by another rest.
+//! An [`Expr::Before`] holds what is left of its language after everything read so far. So each
+//! byte derives all of them, wherever they stand in an expression. An [`Expr::After`] is
+//! intersected with what follows it as soon as that is known: at once, but in the inside of a
+//! repetition, where each copy is followed by another rest.
 
 use super::derivative::Derivatives;
 use super::store::{Expr, ExprId, ExprStore};

@@ -60,8 +60,8 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
     bound
 }
 
-/// An expression without those upper bounds that take some bytes to meet, and the number of bytes
-/// within which that makes no difference to what is alive and what may end.
+/// An expression without the upper bounds that take some bytes to reach, and the number of bytes
+/// within which their absence changes nothing.
 ///
 /// Each copy of what is repeated takes its least length, so a bound is met only after that many
 /// times the bound. A bound on the number of characters beside another language is dropped where

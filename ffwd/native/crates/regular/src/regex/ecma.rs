@@ -1,9 +1,9 @@
 //! Regular expressions of ECMA-262, on code points, as of 2025.
 //!
-//! Without the flags `u` and `v`, a pattern is first parsed by the rules of the `u` flag, and if it
-//! breaks them again with the leniency of Annex B (`\-`, a lone `{` or `]`, octal escapes). Even
-//! then it is a pattern of code points, and `\u{..}` and `\p{..}` have the meaning of the flag, as
-//! authors of schemas intend. Only the flag `i` then ignores case as without it.
+//! Without the flags `u` and `v`, a pattern is first parsed by the rules of the `u` flag. If it
+//! breaks them, it is parsed again with the leniency of Annex B (`\-`, a lone `{` or `]`, octal
+//! escapes). Even then it is a pattern of code points, and `\u{..}` and `\p{..}` have the meaning
+//! of the flag, as authors of schemas intend. Only the flag `i` then ignores case as without it.
 
 use std::collections::HashMap;
 

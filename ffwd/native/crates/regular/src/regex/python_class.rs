@@ -29,8 +29,8 @@ pub(super) fn category(letter: char, ascii: bool) -> Option<CharClass> {
     })
 }
 
-/// The characters that one of the set is, when case is ignored: those whose lower case is that of
-/// one of the set, or has the same upper case as that.
+/// The characters that match the set when case is ignored: those whose lower case is that of a
+/// member, or has the same upper case as a member's lower case.
 pub(super) fn fold(class: &CharClass, ascii: bool) -> CharClass {
     if ascii {
         let both = ['a', 'A'].map(|first| {

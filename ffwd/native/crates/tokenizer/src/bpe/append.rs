@@ -1,8 +1,8 @@
 //! The encoding of a piece that grows at its end, known after every byte.
 //!
-//! Exactly one token is the last one of the encoding of a prefix: the one that the prefix ends
-//! with and that may follow the last one of what is before it. With the last tokens of all
-//! prefixes every prefix can be read back, and shortening the piece is forgetting some of them.
+//! The encoding of a prefix has exactly one last token: the prefix ends with it, and it may follow
+//! the last token of the text before it. With the last tokens of all prefixes every prefix can be
+//! read back, and shortening the piece is forgetting some of them.
 
 use super::table::BpeTable;
 use super::trie::Place;

@@ -13,8 +13,8 @@ use crate::vocabulary::TokenId;
 
 /// Whether merging encodes the texts of two reachable tokens, one after the other, as these two.
 ///
-/// Goes back in time: of the two symbols at the border, the one that was made later is taken
-/// apart; of two that are made at the same level, that is the right one.
+/// Goes back in time: of the two symbols at the border, the one that was made later is split. Of
+/// two made at the same level, that is the right one.
 #[inline]
 pub(super) fn may_follow(
     splits: &Splits,

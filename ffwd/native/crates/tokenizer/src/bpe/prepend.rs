@@ -1,7 +1,7 @@
 //! The encoding of a piece that grows at its start, known after every byte.
 //!
-//! It mirrors appending: exactly one token is the first one of a suffix's encoding, namely the
-//! token that starts the suffix and that the first token of the rest may follow.
+//! It mirrors appending. The encoding of a suffix has exactly one first token: the suffix starts
+//! with it, and the first token of the rest may follow it.
 
 use super::table::BpeTable;
 use crate::vocabulary::TokenId;

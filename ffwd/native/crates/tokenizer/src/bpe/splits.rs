@@ -1,8 +1,8 @@
 //! The split and the level of each token.
 //!
-//! Merging picks the most urgent pair, the leftmost of several, so the merges within the span of a
-//! token do not depend on the text around it: they are those of the token's own bytes. The last of
-//! them is the token's *split*. No other merge with the same bytes ever happens, in any text.
+//! Merging picks the most urgent pair, the leftmost of several. So the merges within a token's span
+//! are those of the token's own bytes, whatever the text around it. The last of them is the token's
+//! *split*. No other merge with the same bytes ever happens, in any text.
 //!
 //! A merge cannot happen before its parts exist, so one that is more urgent than they are waits for
 //! them. Its *level* is the latest rank among all merges within it, its own included. Merging

@@ -361,10 +361,10 @@ impl<L: Language> Cover<'_, L> {
 }
 
 impl Canonicality {
-    /// Returns the forced tokens after `context`, for texts that continue with `forced` and then as
-    /// `language` allows from its state `after`: the longest common prefix of all canonical
-    /// tokenizations of such texts. `None` if there is no tokenization, which is also the case
-    /// after tokens that no text has.
+    /// Returns the forced tokens after `context`: the longest common prefix of the canonical
+    /// tokenizations of all texts that continue with `forced` and then as `language` allows from
+    /// its state `after`. `None` if there is no tokenization, which is also the case after tokens
+    /// that no text has.
     pub fn forced<L: Language>(
         &self,
         choice: Choice<'_>,

@@ -284,8 +284,8 @@ fn is_nullable(node: &Node) -> bool {
 
 /// Adds a thread behind those that are tried before it.
 ///
-/// It is left with the classes at which it makes a difference: not those at which an earlier
-/// thread is at the same place, nor those at which an earlier one has matched.
+/// It keeps the classes at which it makes a difference. At the others, an earlier thread has
+/// matched or is at the same place.
 pub(super) fn push_thread(threads: &mut Vec<Thread>, mut thread: Thread) {
     for earlier in threads.iter() {
         if earlier.place == thread.place || earlier.place == PlaceId::MATCH {

@@ -4,9 +4,9 @@ use std::str::{from_utf8, Utf8Error};
 
 /// Up to three bytes that start a character.
 ///
-/// It takes bytes, and returns text as soon as it is certain. For any split of the bytes the result
-/// is that of WHATWG's Encoding Standard for all together: one U+FFFD for each longest prefix of a
-/// character that does not continue, and for each byte that starts no character.
+/// It takes bytes, and returns text as soon as it is certain. However the bytes are split, the
+/// result is that of WHATWG's Encoding Standard for all of them. It has one U+FFFD for each longest
+/// prefix of a character that does not continue, and for each byte that starts no character.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unfinished {
     bytes: [u8; 4],

@@ -7,7 +7,7 @@
 //! * [`IntervalCounter`] counts the tokens of any part of a text
 //!
 //! The last three use `pretokenizer::Boundaries`, which finds the possible ends of a partial text's
-//! pieces: at nearly every offset there is one hypothesis, and there are never more than a few.
+//! pieces. At nearly every offset it has one hypothesis, and never more than a few.
 
 mod append;
 mod batch;

@@ -1,9 +1,9 @@
 //! A partial text: every possible division into pieces so far, each with its number of tokens.
 //!
-//! A pre-tokenizer's patterns look ahead, so the end of a piece may be decided much later: whether
-//! the last of a million spaces belongs to the spaces or to the word after them, or whether a
-//! newline after them makes them one piece. All hypotheses are therefore followed at once. Exactly
-//! one of them holds if the text ends here.
+//! A pre-tokenizer's patterns look ahead, so the end of a piece may be decided much later. The last
+//! of a million spaces belongs to the spaces or to the word after them, and a newline after them
+//! makes them one piece. All hypotheses are therefore followed at once. Exactly one of them holds
+//! if the text ends here.
 
 use smallvec::SmallVec;
 

@@ -24,7 +24,7 @@ impl Tokenizer {
     ///
     /// Texts that follow each other are one stretch. Tokens take white space along as they do where
     /// they are found. A space that is written before the text ([`Scope::Text`]) is written before
-    /// every stretch, for each of them is a text of its own to a tokenizer that never finds a token.
+    /// every stretch: to a tokenizer that never finds a token, each stretch is a text of its own.
     pub fn encode_parts(&self, parts: &[PromptPart<'_>]) -> Result<Vec<TokenId>, TextError> {
         let every = self.dummy_space.is_some_and(|dummy| dummy.scope == Scope::Text);
         let mut out = Vec::new();
