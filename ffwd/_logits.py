@@ -53,8 +53,35 @@ def apply_token_bitmask_inplace(
             written then.
 
     """
+    mask_and_find_starved(
+        logits,
+        bitmask,
+        indices,
+        mask_rows=mask_rows,
+        vocab_size=vocab_size,
+        dtype=dtype,
+        threads=threads,
+    )
+
+
+def mask_and_find_starved(
+    logits: Any,
+    bitmask: Any,
+    indices: Sequence[int] | Any | None = None,
+    *,
+    source: Any | None = None,
+    mask_rows: Sequence[int] | Any | None = None,
+    vocab_size: int | None = None,
+    dtype: str | None = None,
+    threads: int | None = None,
+) -> list[int]:
+    """Mask logits, and return the masked rows in which every allowed token has -inf.
+
+    All is as in `apply_token_bitmask_inplace`. With `source`, of the shape and type of the logits,
+    the masked rows are those of `source`, which is only read where tokens are allowed.
+    """
     memory, halves = _logits(logits, dtype)
-    mask_logits(
+    return mask_logits(
         memory,
         _bitmask(bitmask),
         indices=_row_numbers("indices", indices),
@@ -62,6 +89,7 @@ def apply_token_bitmask_inplace(
         halves=halves,
         vocab_size=vocab_size,
         threads=threads,
+        source=None if source is None else _logits(source, dtype)[0],
     )
 
 

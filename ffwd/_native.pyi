@@ -711,7 +711,8 @@ def mask_logits(
     halves: str | None = None,
     vocab_size: int | None = None,
     threads: int | None = None,
-) -> None: ...
+    source: Any | None = None,
+) -> list[int]: ...
 def observe_streams(
     observer: Callable[[Any, str], object] | None, /
 ) -> Callable[[Any, str], object] | None: ...

@@ -28,6 +28,7 @@ from maskbench.speed.growth.command import growth_command
 from maskbench.speed.hard.command import hard_command
 from maskbench.speed.logits.command import logits_command
 from maskbench.speed.operations.command import operations_command
+from maskbench.speed.processors.command import processors_command
 from maskbench.speed.tokenizers.command import tokenizers_command
 from maskbench.tools.crates import crates_command
 from maskbench.tools.fetch import fetch_command
@@ -59,6 +60,7 @@ for _command in (
         operations_command,
         batches_command,
         logits_command,
+        processors_command,
         grammars_speed_command,
         tokenizers_command,
     ),

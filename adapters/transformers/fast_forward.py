@@ -240,6 +240,11 @@ class ForcedRows:
                 break
         return appended
 
+    @property
+    def records(self) -> bool:
+        """Whether `note_scores` needs the model's logits as they were."""
+        return self._recorders is not None
+
     def note_scores(
         self, active: Sequence[int], logits: torch.Tensor, scores: torch.Tensor
     ) -> None:

@@ -191,8 +191,14 @@ def _process(
 ) -> torch.Tensor:
     """Return the processed scores of the active rows: [active, width].
 
-    Processors may count tokens, so a row is shown at its own length.
+    Processors may count tokens, so a row is shown at its own length. The mask does not.
     """
+    if len(processors) == 1:
+        masked = rows.mask.apply(logits, in_place=not rows.records)
+        lost = set(rows.mask.starved(masked)).intersection(active)
+        if lost:
+            raise NoTokenLeftError(row=min(lost))
+        return masked if len(active) == len(logits) else masked[active]
     scores = torch.empty((len(active), logits.shape[1]), dtype=logits.dtype, device=logits.device)
     # Some releases of transformers annotate processors with the classes of an old tensor type.
     untyped: Any = logits

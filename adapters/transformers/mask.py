@@ -8,6 +8,7 @@ import torch
 
 import ffwd
 from ffwd import Matcher, Vocabulary, VocabularyError
+from ffwd._logits import mask_and_find_starved
 from ffwd.adapters.logits import apply_token_bitmask_inplace
 from ffwd.adapters.logits.torch_bitmask import blocked_columns
 
@@ -35,21 +36,19 @@ class ScoreMask:
         for token in vocabulary.eos_token_ids:
             word, bit = divmod(token, _WORD_BITS)
             self._ended.view(np.uint32)[word] |= np.uint32(1 << bit)
-        self._free = np.zeros(rows, dtype=np.bool_)
+        self._free: set[int] = set()
+        self.rows = rows
+        self._starved: list[int] | None = []
         self._pinned: torch.Tensor | None = None
         self._copied: Any = None
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return len(self._free)
 
     def fill(self, matchers: Sequence[Matcher], rows: Sequence[int]) -> None:
         """Write each matcher's mask to its row, in parallel."""
         self._wait_for_copy()
         if rows:
             ffwd.fill_bitmasks(matchers, self._bits, rows=rows)
-            self._free[list(rows)] = False
+            if self._free:
+                self._free.difference_update(rows)
 
     def set_only(self, row: int, token: int) -> None:
         """Allow one token in a row."""
@@ -57,19 +56,19 @@ class ScoreMask:
         word, bit = divmod(token, _WORD_BITS)
         self._bits[row] = 0
         self._bits[row].view(np.uint32)[word] = np.uint32(1 << bit)
-        self._free[row] = False
+        self._free.discard(row)
 
     def set_free(self, row: int) -> None:
         """Allow every token in a row."""
         self._wait_for_copy()
         self._bits[row] = -1
-        self._free[row] = True
+        self._free.add(row)
 
     def set_ended(self, row: int) -> None:
         """Allow only end tokens in a row."""
         self._wait_for_copy()
         self._bits[row] = self._ended
-        self._free[row] = False
+        self._free.discard(row)
 
     def count(self, row: int) -> int:
         """Return the number of tokens allowed in a row."""
@@ -109,19 +108,46 @@ class ScoreMask:
                 f"the vocabulary has {self._vocab_size} tokens, the model's logits only {width};"
                 " build it with vocab_size= of this model's configuration"
             )
+        self._starved = None
         bits = self._bits if scores.is_cpu else self._to_device(scores.device)
-        free = self._free[: scores.shape[0]]
+        count = scores.shape[0]
+        free = sorted(row for row in self._free if row < count)
         if scores.requires_grad and torch.is_grad_enabled():
             # Not in place, so that a gradient goes through.
-            blocked = blocked_columns(torch.as_tensor(bits[: len(free)]), self._vocab_size, width)
-            unmasked = torch.from_numpy(free).to(scores.device).unsqueeze(1)
-            return scores.masked_fill(blocked & ~unmasked, -torch.inf)
-        masked = scores if in_place else scores.clone(memory_format=torch.contiguous_format)
+            blocked = blocked_columns(torch.as_tensor(bits[:count]), self._vocab_size, width)
+            blocked[free] = False
+            return scores.masked_fill(blocked, -torch.inf)
         # The mask of a free row allows every token, but not the columns past them.
-        every = len(free) == self.rows and not free.any()
-        rows = None if every else np.flatnonzero(~free)
-        apply_token_bitmask_inplace(masked, bits, rows, vocab_size=self._vocab_size)
-        return masked
+        rows = None
+        if free or count < self.rows:
+            rows = [row for row in range(count) if row not in self._free]
+        if not scores.is_cpu:
+            masked = scores if in_place else scores.clone(memory_format=torch.contiguous_format)
+            apply_token_bitmask_inplace(masked, bits, rows, vocab_size=self._vocab_size)
+            return masked
+        given = scores.detach()
+        if in_place:
+            masked, source = given, None
+        else:
+            source = given if given.stride(-1) == 1 else given.contiguous()
+            masked = torch.empty_like(source, memory_format=torch.contiguous_format)
+            if free:
+                masked[free] = source[free]
+        self._starved = mask_and_find_starved(
+            masked, bits, rows, source=source, vocab_size=self._vocab_size
+        )
+        return scores if in_place else masked
+
+    def starved(self, masked: torch.Tensor) -> list[int]:
+        """Return the rows without a token to choose, of the scores that `apply` has returned last.
+
+        Those in which all scores that a mask allows are -inf. NaN is a score. On an accelerator
+        this waits for the device.
+        """
+        if self._starved is None:
+            lost = masked.amax(dim=-1) == -torch.inf
+            self._starved = torch.nonzero(lost).flatten().tolist()
+        return self._starved
 
     def _to_device(self, device: torch.device) -> torch.Tensor:
         if device.type != "cuda":

@@ -42,6 +42,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
             token.
         max_tokens: The most output tokens, the end token included; other tokens are excluded in
             time. Pass `generate`'s `max_new_tokens`, and no text is truncated.
+        in_place: Write to the scores that are passed in, which saves a pass over them. `generate`
+            makes them anew for each step. With `output_logits=True` it keeps them, so leave it off.
 
     Raises:
         ValueError, VocabularyError: No grammar, grammars of different vocabularies, or `canonical`
@@ -49,8 +51,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     Note:
         After the end token a row allows only the end tokens; `generate` pads there. Scores may have
-        any floating type and device; they are copied. Columns past the vocabulary's tokens are the
-        model's padding and become -inf.
+        any floating type and device. Columns past the vocabulary's tokens are the model's padding
+        and become -inf.
     """
 
     # Continuous batching shows a processor packed requests, not rows.
@@ -64,6 +66,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         canonical: bool = False,
         narrow: bool = False,
         max_tokens: int | None = None,
+        in_place: bool = False,
     ) -> None:
         if max_draft_tokens < 0:
             raise ValueError(f"max_draft_tokens is {max_draft_tokens}, must not be negative")
@@ -82,6 +85,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
             max_tokens=max_tokens,
         )
         self._mask: ScoreMask | None = None
+        self._in_place = in_place
         self._stats = GenerationStats()
 
     def __repr__(self) -> str:
@@ -117,19 +121,15 @@ class GrammarLogitsProcessor(LogitsProcessor):
         if self._mask is None or self._rows.restarted:
             self._mask = ScoreMask(self._batch.vocabulary, len(rows))
             self._stats = GenerationStats()
-        masked = [i for i, row in enumerate(rows) if row.refused is None and not row.ended]
+        masked = []
         for index, row in enumerate(rows):
             if row.refused is not None:
                 self._mask.set_free(index)
             elif row.ended:
                 self._mask.set_ended(index)
-        open_rows = []
-        for index in masked:
-            forced = rows[index].matcher.fast_forward_tokens(max_tokens=1) if self._narrow else []
-            if forced:
-                self._mask.set_only(index, forced[0])
             else:
-                open_rows.append(index)
+                masked.append(index)
+        open_rows = self._narrowed(masked, self._mask) if self._narrow else masked
         self._mask.fill([rows[index].matcher for index in open_rows], open_rows)
         before = self._stats
         self._stats = GenerationStats(
@@ -138,9 +138,19 @@ class GrammarLogitsProcessor(LogitsProcessor):
             masks=before.masks + len(masked),
             mask_nanoseconds=before.mask_nanoseconds + time.perf_counter_ns() - started,
         )
-        result = self._mask.apply(scores)
-        starved = (result.amax(dim=-1) == -torch.inf).tolist()
-        for index in masked:
-            if starved[index]:
+        result = self._mask.apply(scores, in_place=self._in_place)
+        for index in self._mask.starved(result):
+            if rows[index].refused is None and not rows[index].ended:
                 raise NoTokenLeftError(row=index)
         return result
+
+    def _narrowed(self, masked: list[int], mask: ScoreMask) -> list[int]:
+        """Leave the forced token of rows that have one, and return the other rows."""
+        others = []
+        for index in masked:
+            forced = self._rows.rows[index].matcher.fast_forward_tokens(max_tokens=1)
+            if forced:
+                mask.set_only(index, forced[0])
+            else:
+                others.append(index)
+        return others

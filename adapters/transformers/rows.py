@@ -258,6 +258,8 @@ class GrammarRows:
         return True
 
     def _check_refused(self, input_ids: torch.Tensor) -> None:
+        if all(row.refused is None for row in self.rows):
+            return
         generated = input_ids.shape[1] - self._prompt_length
         for group in self._groups:
             # A beam of score -inf may hold anything; one of its sisters is still alive.

@@ -299,7 +299,10 @@ def _answer(
         }
     else:
         processor = GrammarLogitsProcessor(
-            grammar, canonical=canonical, max_tokens=max_tokens if complete else None
+            grammar,
+            canonical=canonical,
+            max_tokens=max_tokens if complete else None,
+            in_place=True,
         )
         options |= {"logits_processor": [processor], "streamer": writer}
     torch.manual_seed(seed)

@@ -291,6 +291,24 @@ def test_a_token_against_the_grammar_is_an_error(model, tokenizer, encode, order
     assert (caught.value.row, caught.value.token, caught.value.position) == (0, wrong, 3)
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_scores_are_written_only_where_that_is_asked_for(model, encode, order_grammar, in_place):
+    """What `generate` keeps as the model's logits shows it."""
+    inputs = encode("Ada")
+    processor = GrammarLogitsProcessor(order_grammar, in_place=in_place)
+    output = model.generate(
+        **inputs,
+        **GREEDY,
+        logits_processor=[processor],
+        output_logits=True,
+        output_scores=True,
+        return_dict_in_generate=True,
+    )
+    for raw, masked in zip(output.logits, output.scores, strict=True):
+        assert bool(torch.isfinite(raw).all()) is not in_place
+        assert not torch.isfinite(masked).all()
+
+
 def test_the_row_of_a_batch_is_named(order_grammar):
     processor = GrammarLogitsProcessor(order_grammar)
     prompt = torch.tensor([[5], [6]])

@@ -34,6 +34,10 @@ def test_exactly_the_allowed_tokens_keep_their_scores(matchers, vocabulary, dtyp
 
     assert torch.equal(scores, before)
     assert masked.dtype == dtype
+    assert torch.equal(mask.apply(scores.T.contiguous().T), masked)
+    own = scores.clone()
+    assert mask.apply(own, in_place=True) is own
+    assert torch.equal(own, masked)
     allowed = [
         matchers[0].allowed_token_ids(),
         range(width),
@@ -44,6 +48,25 @@ def test_exactly_the_allowed_tokens_keep_their_scores(matchers, vocabulary, dtyp
         expected = torch.full((width,), -torch.inf, dtype=dtype)
         expected[list(tokens)] = before[row, list(tokens)]
         assert torch.equal(masked[row], expected)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_without_a_token_to_choose(matchers, vocabulary, dtype, in_place):
+    mask = ScoreMask(vocabulary, 4)
+    mask.fill([*matchers, matchers[0]], [0, 1, 3])
+    mask.set_free(2)
+    scores = torch.full((4, WIDTH + 5), -torch.inf, dtype=dtype)
+    refused = next(t for t in range(WIDTH) if t not in matchers[0].allowed_token_ids())
+    scores[0, refused] = 1.0
+    scores[1, matchers[1].allowed_token_ids()[-1]] = torch.nan
+    scores[3, matchers[0].allowed_token_ids()[-1]] = -5.0
+    by_hand = scores.clone()
+    masked = mask.apply(scores, in_place=in_place)
+    assert mask.starved(masked) == [0]
+    # As on an accelerator, where free rows are looked at, too.
+    mask.apply(by_hand.requires_grad_())
+    assert mask.starved(masked) == [0, 2]
 
 
 @pytest.mark.parametrize("width", [WIDTH, WIDTH + 70])

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import ffwd
+from ffwd._logits import mask_and_find_starved
 
 TORCH_TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -71,6 +72,27 @@ def test_torch(dtype: torch.dtype, density: float, rows: int, width: int, words:
         ffwd.apply_token_bitmask_inplace(masked, given_as)
         assert torch.equal(bits(masked), bits(expected(logits, bitmask)))
     assert (bitmask == before).all()
+
+
+@pytest.mark.parametrize("dtype", TORCH_TYPES, ids=str)
+@pytest.mark.parametrize("density", [0.0, 0.001, 0.5, 1.0])
+@pytest.mark.parametrize(("width", "words"), [(1, 1), (33, 2), (5000, 157), (2050, 60)])
+def test_masked_copies(dtype: torch.dtype, density: float, width: int, words: int) -> None:
+    """Of some rows; the others are not written."""
+    logits, bitmask = random_logits(5, width, dtype), random_bitmask(5, words, density)
+    logits[3] = -torch.inf
+    copy = random_logits(5, width, dtype, seed=1)
+    by_hand = copy.clone()
+    by_hand[[0, 3, 4]] = expected(logits, bitmask)[[0, 3, 4]]
+    before = logits.clone()
+    starved = mask_and_find_starved(copy, bitmask, [4, 0, 3], source=logits)
+    assert torch.equal(bits(copy), bits(by_hand))
+    assert torch.equal(bits(logits), bits(before))
+    assert starved == [row for row in (0, 3, 4) if (copy[row] == -torch.inf).all()]
+    with pytest.raises(ffwd.BitmaskError, match="shape of the logits"):
+        mask_and_find_starved(copy, bitmask, source=logits[:4])
+    with pytest.raises(ffwd.BitmaskError, match="as the logits are"):
+        mask_and_find_starved(copy.double(), bitmask, source=logits.int())
 
 
 def test_numpy() -> None:

@@ -65,6 +65,7 @@ fn words_of<'a, T: Pod>(bitmask: &'a ArrayView2<'_, T>) -> PyResult<Vec<&'a [u32
 struct Request<'a> {
     masks: &'a [&'a [u32]],
     pairs: Vec<(usize, usize)>,
+    source: Option<&'a Bound<'a, PyUntypedArray>>,
     vocab_size: usize,
     threads: Option<NonZeroUsize>,
 }
@@ -74,20 +75,34 @@ impl Request<'_> {
         self,
         logits: &Bound<'_, PyArrayDyn<T>>,
         minus_infinity: T,
-    ) -> PyResult<()> {
+    ) -> PyResult<Vec<usize>> {
+        let given = self.source.map(|array| array.cast::<PyArrayDyn<T>>());
+        let given = given.transpose().map_err(|_| error("the source must be as the logits are"))?;
+        let given = given.map(|array| borrowed("the source", array.try_readonly())).transpose()?;
+        let given = given.as_ref().map(|array| two_dimensional(array.as_array())).transpose()?;
         let mut memory = borrowed("the logits", logits.try_readwrite())?;
         let mut array = two_dimensional(memory.as_array_mut())?;
         let mut pairs = self.pairs.into_iter().peekable();
         let mut work: Vec<Work<'_, T>> = Vec::with_capacity(pairs.len());
+        let mut rows = Vec::with_capacity(pairs.len());
         for (at, row) in array.outer_iter_mut().enumerate() {
             if let Some((_, mask)) = pairs.next_if(|&(row, _)| row == at) {
-                let row = row.into_slice().ok_or_else(|| error("rows must be contiguous"))?;
-                work.extend(self.masks.get(mask).map(|words| (row, *words)));
+                let uneven = || error("rows must be contiguous");
+                let logits = row.into_slice().ok_or_else(uneven)?;
+                let source = given.as_ref().map(|given| given.row(at).to_slice());
+                let source = source.map(|row| row.ok_or_else(uneven)).transpose()?;
+                work.extend(self.masks.get(mask).map(|words| Work { logits, source, words }));
+                rows.push(at);
             }
         }
         let (vocab_size, threads) = (self.vocab_size, self.threads);
-        logits.py().released(|| logits::apply(work, minus_infinity, vocab_size, threads));
-        Ok(())
+        let starved = || logits::apply(work, minus_infinity, vocab_size, threads);
+        let starved = logits.py().released(starved);
+        Ok(rows
+            .into_iter()
+            .zip(starved)
+            .filter_map(|(row, starved)| starved.then_some(row))
+            .collect())
     }
 }
 
@@ -101,12 +116,17 @@ impl Request<'_> {
 ///     halves: "float16" or "bfloat16", the meaning of uint16.
 ///     vocab_size: The number of tokens.
 ///     threads: The most threads to use.
+///     source: Of the shape and type of the logits: what is masked, instead of the logits.
+///
+/// Returns:
+///     The rows of the logits in which every token that the mask allows has minus infinity.
 ///
 /// Raises:
 ///     BitmaskError: As `ffwd.apply_token_bitmask_inplace`.
 #[pyfunction]
 #[pyo3(signature = (
-    logits, bitmask, *, indices=None, mask_rows=None, halves=None, vocab_size=None, threads=None
+    logits, bitmask, *, indices=None, mask_rows=None, halves=None, vocab_size=None, threads=None,
+    source=None
 ))]
 pub fn mask_logits(
     logits: &Bound<'_, PyUntypedArray>,
@@ -116,8 +136,15 @@ pub fn mask_logits(
     halves: Option<&str>,
     vocab_size: Option<i64>,
     threads: Option<i64>,
-) -> PyResult<()> {
+    source: Option<&Bound<'_, PyUntypedArray>>,
+) -> PyResult<Vec<usize>> {
     check_rows(logits, "the logits")?;
+    if let Some(source) = source {
+        check_rows(source, "the source")?;
+        if source.shape() != logits.shape() {
+            return Err(error("the source must have the shape of the logits"));
+        }
+    }
     check_rows(bitmask, "the bitmask")?;
     let (signed, signed_view, unsigned, unsigned_view);
     let masks = if let Ok(array) = bitmask.cast::<PyArrayDyn<i32>>() {
@@ -138,6 +165,7 @@ pub fn mask_logits(
         pairs: logits::pair(rows, masks.len(), indices.as_deref(), mask_rows.as_deref())
             .map_err(error)?,
         masks: &masks,
+        source,
         vocab_size: tokens(vocab_size, width, covered)?,
         threads: match threads.map(|threads| (threads, usize::try_from(threads))) {
             None => None,

@@ -327,7 +327,11 @@ fn work_that_is_shared_out_is_that_of_one_thread() {
         let logits = |threads: usize| {
             let mut logits = vec![vec![1.0f32; width]; rows.len()];
             let masks = rows.iter().map(|row| &row[..words]);
-            let work = logits.iter_mut().zip(masks).map(|(row, mask)| (&mut row[..], mask));
+            let work = logits.iter_mut().zip(masks).map(|(logits, words)| logits::Work {
+                logits,
+                source: None,
+                words,
+            });
             logits::apply(work.collect(), f32::NEG_INFINITY, width, threads.try_into().ok());
             logits
         };

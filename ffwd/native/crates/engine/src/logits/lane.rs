@@ -6,7 +6,7 @@ pub const FLOAT16_MINUS_INFINITY: u16 = 0xFC00;
 pub const BFLOAT16_MINUS_INFINITY: u16 = 0xFF80;
 
 /// One number of a row of logits. Halves of either kind are their bits.
-pub trait Lane: Copy + Send + Sync {
+pub trait Lane: Copy + PartialEq + Send + Sync {
     /// Writes `blocked` wherever the bit in `allowed` is 0.
     fn blend(group: &mut [Self; 32], allowed: u32, blocked: Self);
 }

@@ -57,6 +57,35 @@ pub fn mask_row<T: Lane>(logits: &mut [T], words: &[u32], vocab_size: usize, blo
     }
 }
 
+/// Writes a row of `source` as [`mask_row`] masks it, and reads only what may be allowed.
+pub fn mask_copy<T: Lane>(
+    logits: &mut [T],
+    source: &[T],
+    words: &[u32],
+    vocab_size: usize,
+    blocked: T,
+) {
+    // Few enough to be in the nearest cache when they are masked.
+    const PART: usize = 64;
+    let mut words = words.chunks(PART);
+    let parts = logits.chunks_mut(32 * PART).zip(source.chunks(32 * PART));
+    for (at, (logits, source)) in parts.enumerate() {
+        let words = words.next().unwrap_or_default();
+        if words.iter().fold(0, |any, word| any | word) != 0 {
+            logits.copy_from_slice(source);
+        }
+        mask_row(logits, words, vocab_size.saturating_sub(at * 32 * PART), blocked);
+    }
+}
+
+/// Whether every logit of a masked row is `blocked`. Only allowed tokens are looked at, up to the
+/// first that has another logit.
+pub fn is_starved<T: Lane>(logits: &[T], words: &[u32], blocked: T) -> bool {
+    !logits.chunks(32).zip(words).filter(|(_, &word)| word != 0).any(|(group, &word)| {
+        group.iter().enumerate().any(|(bit, logit)| word >> bit & 1 == 1 && *logit != blocked)
+    })
+}
+
 #[inline(always)]
 fn mask_group<T: Lane>(group: &mut [T; 32], allowed: u32, blocked: T) {
     let mut left = !allowed;

@@ -24,7 +24,7 @@ fn word() -> impl Strategy<Value = u32> {
 }
 
 fn words() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec((word(), 1..12usize), 0..12).prop_map(|runs| {
+    prop::collection::vec((word(), 1..40usize), 0..12).prop_map(|runs| {
         runs.into_iter().flat_map(|(word, length)| std::iter::repeat_n(word, length)).collect()
     })
 }
@@ -40,6 +40,11 @@ fn check<T: Lane>(
     mask_row(&mut fast, words, vocab_size, blocked);
     by_hand(&mut slow, words, vocab_size, blocked);
     assert!(fast.iter().map(&bits).eq(slow.iter().map(&bits)));
+    // What is not written would show.
+    let mut copied = slow.iter().rev().copied().collect::<Vec<T>>();
+    mask_copy(&mut copied, logits, words, vocab_size, blocked);
+    assert!(copied.iter().map(&bits).eq(slow.iter().map(&bits)));
+    assert_eq!(is_starved(&slow, words, blocked), slow.iter().all(|logit| *logit == blocked));
 }
 
 proptest! {
@@ -75,6 +80,14 @@ fn minus_infinities_have_the_right_bits() {
     assert_eq!(FLOAT16_MINUS_INFINITY, 1 << 15 | 0b11111 << 10);
 }
 
+fn work<'a>(
+    batch: &'a mut [Vec<f32>],
+    source: Option<&'a [f32]>,
+    words: &'a [u32],
+) -> Vec<Work<'a, f32>> {
+    batch.iter_mut().map(|logits| Work { logits, source, words }).collect()
+}
+
 #[test]
 fn any_number_of_threads_writes_the_same() {
     let words: Vec<u32> = (0..64u32).map(|i| i.wrapping_mul(0x9E37_79B9).rotate_left(i)).collect();
@@ -84,9 +97,15 @@ fn any_number_of_threads_writes_the_same() {
     for threads in [None, NonZeroUsize::new(1), NonZeroUsize::new(3), NonZeroUsize::new(100)] {
         for rows in [0, 1, 9] {
             let mut batch = vec![logits.clone(); rows];
-            let work = batch.iter_mut().map(|row| (&mut row[..], &words[..])).collect();
-            apply(work, f32::NEG_INFINITY, 2000, threads);
+            let starved = apply(work(&mut batch, None, &words), f32::NEG_INFINITY, 2000, threads);
             assert!(batch.iter().all(|row| *row == expected));
+            assert_eq!(starved, vec![false; rows]);
+            let mut copies = vec![vec![0.5; logits.len()]; rows];
+            apply(work(&mut copies, Some(&logits), &words), f32::NEG_INFINITY, 2000, threads);
+            assert!(copies.iter().all(|row| *row == expected));
+            let mut none = vec![vec![f32::NEG_INFINITY; logits.len()]; rows];
+            let starved = apply(work(&mut none, None, &words), f32::NEG_INFINITY, 2000, threads);
+            assert_eq!(starved, vec![true; rows]);
         }
     }
 }
@@ -120,8 +139,7 @@ fn only_batches_with_much_to_write_get_threads() {
     let threads = |rows: usize, word: u32| {
         let words = vec![word; 1 << 15];
         let mut batch = vec![vec![0.0f32; 1 << 20]; rows];
-        let work: Vec<Work<'_, f32>> = batch.iter_mut().map(|r| (&mut r[..], &words[..])).collect();
-        worthwhile_threads(&work)
+        worthwhile_threads(&work(&mut batch, None, &words))
     };
     assert_eq!((threads(0, 0), threads(1, 0), threads(5, u32::MAX)), (1, 1, 1));
     assert_eq!(threads(3, 0), cores.min(3));

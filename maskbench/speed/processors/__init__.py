@@ -1,0 +1,1 @@
+"""Measures logits processors of transformers, ffwd's beside others."""
