@@ -150,7 +150,7 @@ pub enum PropertyOrder {
 }
 
 /// How a JSON text is written, where its schema leaves a choice.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Writing {
     /// Which white space stands between values.
     pub whitespace: Whitespace,
@@ -169,6 +169,6 @@ impl Writing {
 
 impl From<Whitespace> for Writing {
     fn from(whitespace: Whitespace) -> Self {
-        Self { whitespace, property_order: PropertyOrder::default(), numbers: Numbers::default() }
+        Self { whitespace, ..Self::default() }
     }
 }

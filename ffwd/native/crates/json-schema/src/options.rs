@@ -62,17 +62,24 @@ impl Oracle {
     }
 }
 
+/// How schemas are parsed, as callers choose it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsing {
+    /// What happens to a keyword that cannot be enforced.
+    pub policy: Policy,
+    /// The documents that `$ref` may name, beside the schema itself.
+    pub registry: Arc<Registry>,
+}
+
 /// Options of [`SchemaSet::parse`](super::SchemaSet::parse).
 #[derive(Clone)]
 pub struct SchemaOptions {
     /// The budgets of reading and of each later call.
     pub limits: Limits,
-    /// What happens to a keyword that cannot be enforced.
-    pub policy: Policy,
+    /// How schemas are parsed.
+    pub parsing: Parsing,
     /// Which spellings of numbers are written.
     pub numbers: Numbers,
-    /// The documents of references.
-    pub registry: Arc<Registry>,
     /// Only asked about languages whose emptiness is not plain from their syntax.
     pub languages: Oracle,
 }
@@ -84,9 +91,8 @@ impl SchemaOptions {
     ) -> Self {
         Self {
             limits: Limits::default(),
-            policy: Policy::default(),
+            parsing: Parsing::default(),
             numbers: Numbers::Any,
-            registry: Arc::default(),
             languages: Oracle { is_empty: Arc::new(is_empty), list: None, spent: Arc::default() },
         }
     }
@@ -106,7 +112,7 @@ impl fmt::Debug for SchemaOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SchemaOptions")
             .field("limits", &self.limits)
-            .field("policy", &self.policy)
+            .field("policy", &self.parsing.policy)
             .finish_non_exhaustive()
     }
 }
