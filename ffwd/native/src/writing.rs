@@ -25,17 +25,24 @@ impl<'py> FromPyObject<'_, 'py> for WritingArgument {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let property_order = [("declared", PropertyOrder::Declared), ("any", PropertyOrder::Any)];
-        let numbers = [("plain", Numbers::Plain), ("any", Numbers::Any)];
-        let policy = [("strict", Policy::Strict), ("lenient", Policy::Lenient)];
-        Ok(Self(GrammarOptions {
-            writing: Writing {
-                whitespace: whitespace(&given)?,
-                property_order: named(&given, "property_order", property_order)?,
-                numbers: named(&given, "numbers", numbers)?,
-            },
-            parsing: Parsing { policy: named(&given, "policy", policy)?, registry: Arc::default() },
-        }))
+        let writing = Writing {
+            whitespace: whitespace(&given)?,
+            property_order: named(
+                &given,
+                "property_order",
+                [("declared", PropertyOrder::Declared), ("any", PropertyOrder::Any)],
+            )?,
+            numbers: named(&given, "numbers", [("plain", Numbers::Plain), ("any", Numbers::Any)])?,
+        };
+        let parsing = Parsing {
+            policy: named(
+                &given,
+                "policy",
+                [("strict", Policy::Strict), ("lenient", Policy::Lenient)],
+            )?,
+            registry: Arc::default(),
+        };
+        Ok(Self(GrammarOptions { writing, parsing }))
     }
 }
 

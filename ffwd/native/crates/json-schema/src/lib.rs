@@ -132,7 +132,7 @@ pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };
-pub use options::{Limits, Numbers, Oracle, Parsing, Policy, SchemaOptions};
+pub use options::*;
 pub use registry::Registry;
 pub use set::{SchemaSet, PARTS};
 pub use values::ValueId;

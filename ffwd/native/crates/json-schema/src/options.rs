@@ -11,11 +11,10 @@ use ffwd_regular::regex::Ast;
 
 /// Decides whether a language has no string, and says how much work that was. Called while the
 /// schema's lock is held, so it must not use the schema.
-pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
+type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
 
 /// Lists a language's strings, up to a number of them. The signature follows [`LanguageIsEmpty`].
-pub type ListLanguage =
-    dyn Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync;
+type ListLanguage = dyn Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync;
 
 /// Asks about languages under a budget for each call of a schema's methods.
 #[derive(Clone)]

@@ -14,21 +14,11 @@ use ffwd_json_schema::{Parsing, Policy, Registry};
 
 const MALFORMED: SavedError = SavedError::Malformed("how JSON is written");
 
-/// Writes or reads all options. A number belongs to its option for ever; the next option takes the
-/// next number, at the end.
-fn each(pairs: &mut impl Pairs, options: &mut GrammarOptions) -> Result<(), SavedError> {
-    let GrammarOptions {
-        writing: Writing { whitespace, property_order, numbers },
-        parsing: Parsing { policy, registry },
-    } = options;
-    pairs.option(1, whitespace)?;
-    pairs.option(2, property_order)?;
-    pairs.option(3, numbers)?;
-    pairs.option(4, policy)?;
-    pairs.option(5, registry)?;
-    Ok(())
+// A number belongs to its option for ever; the next option takes the next number.
+saved_options! {
+    writing: Writing { 1 => whitespace, 2 => property_order, 3 => numbers }
+    parsing: Parsing { 4 => policy, 5 => registry }
 }
-
 saved_choice!(PropertyOrder { 0 => Declared, 1 => Any });
 saved_choice!(Numbers { 0 => Plain, 1 => Any });
 saved_choice!(Policy { 0 => Strict, 1 => Lenient });
@@ -152,6 +142,18 @@ impl Saved for Arc<Registry> {
         Ok(Self::new(Registry::new(reader.list(document)?)))
     }
 }
+
+/// What writes or reads all options.
+macro_rules! saved_options {
+    ($($record:ident: $type:ident { $($number:literal => $option:ident),+ })+) => {
+        fn each(pairs: &mut impl Pairs, options: &mut GrammarOptions) -> Result<(), SavedError> {
+            let GrammarOptions { $($record: $type { $($option),+ }),+ } = options;
+            $($(pairs.option($number, $option)?;)+)+
+            Ok(())
+        }
+    };
+}
+use saved_options;
 
 /// A value out of a few, each by a byte.
 macro_rules! saved_choice {
