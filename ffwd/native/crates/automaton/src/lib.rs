@@ -163,7 +163,7 @@ pub struct Writing {
 impl Writing {
     /// Whether not every valid text is written: what is only observed is then kept apart.
     pub(crate) fn narrows(&self) -> bool {
-        self.property_order == PropertyOrder::Declared || self.numbers == Numbers::Plain
+        self.property_order != PropertyOrder::Any || self.numbers != Numbers::Any
     }
 }
 
