@@ -71,7 +71,7 @@ def compile(
         return compile_json_schema(
             grammar.schema,
             vocabulary,
-            **grammar.native(),
+            writing=grammar,
             registry=grammar.registry,
             meter=meter,
         )

@@ -8,6 +8,7 @@ from typing_extensions import Self, disjoint_base
 from ffwd._events import Event
 from ffwd._explain import Explanation
 from ffwd._limits import Limits
+from ffwd.grammar._writing import Writing
 
 __all__ = [
     "AppendEncoder",
@@ -199,15 +200,7 @@ class GrammarBuilder:
         min_chars: int = 0,
         max_chars: int | None = None,
     ) -> int: ...
-    def json_schema(
-        self,
-        schema: str,
-        *,
-        whitespace: str | None = None,
-        max_whitespace: int = 64,
-        separators: tuple[str, str] | None = None,
-        indent: str | None = None,
-    ) -> int: ...
+    def json_schema(self, schema: str, *, writing: Writing) -> int: ...
     def tokens(
         self, items: Sequence[int | str | tuple[int, int]], *, exclude: bool = False
     ) -> int: ...
@@ -646,14 +639,8 @@ def compile_json_schema(
     schema: str,
     vocabulary: Vocabulary,
     *,
-    whitespace: str = "flexible",
-    max_whitespace: int = 64,
-    separators: tuple[str, str] | None = None,
-    indent: str | None = None,
-    any_order: bool = False,
-    any_numbers: bool = False,
+    writing: Writing,
     registry: Sequence[tuple[str, str]] = ...,
-    lenient: bool = False,
     meter: CompileMeter | None = None,
 ) -> CompiledGrammar: ...
 def compile_regex(
@@ -671,14 +658,8 @@ def compile_grammar(
     node: int,
     vocabulary: Vocabulary,
     *,
-    whitespace: str = "flexible",
-    max_whitespace: int = 64,
-    separators: tuple[str, str] | None = None,
-    indent: str | None = None,
-    any_order: bool = False,
-    any_numbers: bool = False,
+    writing: Writing,
     registry: Sequence[tuple[str, str]] = ...,
-    lenient: bool = False,
     meter: CompileMeter | None = None,
 ) -> CompiledGrammar: ...
 def compile_language(
@@ -693,7 +674,7 @@ def compile_choice(
     options: Sequence[str], vocabulary: Vocabulary, *, meter: CompileMeter | None = None
 ) -> CompiledGrammar: ...
 def json_schema_fidelity(
-    schema: str, *, registry: Sequence[tuple[str, str]] = ..., lenient: bool = False
+    schema: str, *, writing: Writing, registry: Sequence[tuple[str, str]] = ...
 ) -> list[tuple[str, str, str, str]]: ...
 def fill_bitmasks(
     matchers: Sequence[Matcher],

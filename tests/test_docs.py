@@ -12,8 +12,12 @@ import click
 import pytest
 from test_readme import ROOT, model_folder, run
 
+import ffwd
+import ffwd.chat
+import ffwd.tools
 from ffwd.adapters import sglang, vllm
 from maskbench.__main__ import main as maskbench
+from maskbench.engines import known_engines
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -25,6 +29,10 @@ _BLOCK = re.compile(
 _NOT_RUN = "*Not run"
 
 __all__ = ["model_folder"]
+
+
+def is_format(value: Any) -> bool:
+    return isinstance(value, ffwd.chat.ChatFormat)
 
 
 def snippets(page: Path) -> Iterator[str]:
@@ -102,6 +110,21 @@ def test_the_versions_of_engines_are_those_of_the_adapters() -> None:
     script = ROOT / "tests/integrations/make_environment.sh"
     listed = subprocess.run([script, "--schedulers"], capture_output=True, text=True, check=True)
     assert listed.stdout.split() == [*(f"vllm-{version}" for version in versions), "sglang"]
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("chat_formats.md", {key for key, value in vars(ffwd.chat).items() if is_format(value)}),
+        ("tools.md", set(ffwd.tools.FORMATS)),
+        ("maskbench.md", set(known_engines())),
+    ],
+)
+def test_what_is_registered_has_a_row(page: str, names: set[str]) -> None:
+    """Formats and engines, by their names in the first column of a table."""
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|")[1] for line in lines if line.startswith("| `")]
+    assert names <= {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
 
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *PAGES]

@@ -52,6 +52,11 @@ def test_the_record_and_the_types_of_the_options_agree() -> None:
     assert declared.keys() == OTHERS.keys()
 
 
+def test_the_docstring_has_each_option() -> None:
+    described = inspect.getdoc(ffwd.json_schema) or ""
+    assert all(f"\n    {name}: " in described for name in OTHERS)
+
+
 @pytest.mark.parametrize(
     "function",
     [

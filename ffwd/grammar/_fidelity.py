@@ -61,7 +61,7 @@ def fidelity_report(grammar: JsonSchema) -> list[KeywordFidelity]:
     if not isinstance(grammar, JsonSchema):
         raise TypeError(f"grammar must come from json_schema, not be {type(grammar).__name__}")
     report = _native.json_schema_fidelity(
-        grammar.schema, registry=grammar.registry, lenient=grammar.policy == "lenient"
+        grammar.schema, writing=grammar, registry=grammar.registry
     )
     return [
         KeywordFidelity(

@@ -171,7 +171,7 @@ class Lowering:
 
     def _json_schema(self, grammar: JsonSchema, nodes: list[int], scope: Scope) -> int:
         self.writing.take(grammar)
-        return self.builder.json_schema(grammar.schema, **grammar.native_layout())
+        return self.builder.json_schema(grammar.schema, writing=grammar)
 
 
 def overlaps(triggers: list[str], excluding: list[str]) -> list[str]:

@@ -43,4 +43,4 @@ class SharedWriting:
         the first schema beside them, or any that JSON allows.
         """
         writing = self._first or Writing(whitespace="flexible")
-        return {**writing.native(), "registry": tuple(self._documents.items())}
+        return {"writing": writing, "registry": tuple(self._documents.items())}

@@ -1,7 +1,7 @@
 """The JSON options of `json_schema`, which many other functions accept as well.
 
-A new option is a field of `Writing`, its type in `WritingOptions`, its line in `native`, and its
-sentence in the docstring of `json_schema`.
+The core takes a `Writing` whole and reads its attributes (ffwd/native/src/writing.rs).
+CONTRIBUTING.md lists what a new option needs.
 """
 
 import inspect
@@ -99,27 +99,6 @@ class Writing:
         plain = Writing()
         given = (name for name in WRITING if getattr(self, name) != getattr(plain, name))
         return cast(WritingOptions, {name: getattr(self, name) for name in given})
-
-    def native_layout(self) -> dict[str, Any]:
-        """Return the whitespace for the native core."""
-        separators, indent = self.separators, self.indent
-        if separators is None and indent is not None:
-            separators = (",", ": ")
-        return {
-            "whitespace": self.whitespace,
-            "max_whitespace": self.max_whitespace,
-            "separators": separators,
-            "indent": " " * indent if isinstance(indent, int) else indent,
-        }
-
-    def native(self) -> dict[str, Any]:
-        """Return the options for the native core."""
-        return {
-            **self.native_layout(),
-            "any_order": self.property_order == "any",
-            "any_numbers": self.numbers == "any",
-            "lenient": self.policy == "lenient",
-        }
 
 
 WRITING = tuple(each.name for each in fields(Writing))

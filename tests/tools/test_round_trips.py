@@ -26,6 +26,10 @@ def check(style: str, calls: list[tuple[str, Any]], written: list[tuple[str, str
         jsonschema.validate(arguments, SCHEMAS[name])
 
 
+def test_every_format_has_a_parser() -> None:
+    assert set(VLLM) == set(ffwd.tools.FORMATS)
+
+
 @pytest.mark.parametrize("choice", ["required", "auto"])
 @pytest.mark.parametrize("style", VLLM)
 def test_vllm_reads_what_was_meant(style: str, choice: str, vllm: Vllm) -> None:

@@ -3,9 +3,9 @@
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
-use super::grammar::whitespace_of;
 use super::limits::PyCompileMeter;
 use super::released::Released;
+use super::writing::WritingArgument;
 use super::{errors, pattern};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::Node;
@@ -261,28 +261,17 @@ impl PyGrammarBuilder {
 
     /// Add the JSON values that are valid against a schema, given as JSON text.
     ///
-    /// `whitespace`, `max_whitespace`, `separators` and `indent` are those of
-    /// `compile_json_schema`; without any of them the schema uses the white space of the whole
-    /// grammar.
-    #[pyo3(signature = (schema, *, whitespace=None, max_whitespace=64, separators=None, indent=None))]
+    /// They have the white space of `writing`; all other options are those of the whole grammar.
+    #[pyo3(signature = (schema, *, writing))]
     fn json_schema(
         &mut self,
         py: Python<'_>,
         schema: &str,
-        whitespace: Option<&str>,
-        max_whitespace: u32,
-        separators: Option<(String, String)>,
-        indent: Option<&str>,
+        writing: WritingArgument,
     ) -> PyResult<u32> {
         self.read(py, schema.len())?;
-        let whitespace = match (whitespace, separators) {
-            (None, None) => None,
-            (whitespace, separators) => {
-                let mode = whitespace.unwrap_or_default();
-                Some(whitespace_of(mode, max_whitespace, separators, indent)?)
-            }
-        };
-        added(py, self.grammar.json_with(schema, None, whitespace))
+        let WritingArgument(options) = writing;
+        added(py, self.grammar.json_with(schema, None, Some(options.writing.whitespace)))
     }
 
     /// Add one of these tokens, or, with `exclude`, any other token.

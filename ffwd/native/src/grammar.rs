@@ -13,13 +13,13 @@ use super::matcher::PyMatcher;
 use super::pattern;
 use super::released::Released;
 use super::vocabulary::PyVocabulary;
-use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use super::writing::WritingArgument;
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::Meter;
-use ffwd_engine::engine::{CompileError, Compiled, GrammarOptions};
+use ffwd_engine::engine::{CompileError, Compiled};
 use ffwd_engine::matcher::{Beginning, Close, Matcher, MatcherError, Opening};
 use ffwd_engine::saved;
-use ffwd_json_schema::{Policy, Registry, SchemaOptions};
+use ffwd_json_schema::SchemaOptions;
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// The end of free text: a token id, several, or bytes.
@@ -276,137 +276,55 @@ fn given(py: Python<'_>, meter: Option<Py<PyCompileMeter>>) -> PyResult<Py<PyCom
 
 /// Compile a JSON Schema, given as JSON text.
 ///
-/// `whitespace` is `"consistent"` (as `json.dumps` writes, with the separators and indentation that
-/// the text starts with), `"flexible"` (JSON white space wherever JSON allows it, each run at most
-/// `max_whitespace` characters), `"compact"` or `"single-space"`. `separators` (between items, and
-/// between a key and its value) and `indent` replace it. With `any_order` properties come in any
-/// order, otherwise in that of their declaration. With `any_numbers` numbers have every JSON form,
-/// otherwise the plain one. `registry` maps the URIs of referenced documents to JSON text.
-/// `lenient` ignores unsupported keywords. `meter` has the limits.
+/// `writing` has the options of `ffwd.json_schema`. `registry` maps the URIs of referenced documents
+/// to JSON text. `meter` has the limits.
 #[pyfunction]
-#[pyo3(signature = (schema, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None, any_order=false, any_numbers=false,
-                    registry=Vec::new(), lenient=false, meter=None))]
-#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+#[pyo3(signature = (schema, vocabulary, *, writing, registry=Vec::new(), meter=None))]
 pub fn compile_json_schema(
     py: Python<'_>,
     schema: &str,
     vocabulary: &Bound<'_, PyVocabulary>,
-    whitespace: &str,
-    max_whitespace: u32,
-    separators: Option<(String, String)>,
-    indent: Option<&str>, // only looked at where separators are given
-    any_order: bool,
-    any_numbers: bool,
+    writing: WritingArgument,
     registry: Vec<(String, String)>,
-    lenient: bool,
     meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
-    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
     let engine = &vocabulary.get().engine;
     let meter = given(py, meter)?;
     let meter = meter.get();
     let documents = registry.iter().map(|(_, document)| document.len());
     meter.read(py, schema.len() + documents.sum::<usize>())?;
     let compiled = py.released(|| {
-        let registry = Arc::new(Registry::new(registry));
-        meter.run_for(engine, || {
-            engine.compile_json_schema_with(schema, writing, registry, policy(lenient))
-        })
+        let options = writing.with(registry);
+        meter.run_for(engine, || engine.compile_json_schema(schema, options))
     });
     wrap(py, vocabulary, compiled, &meter.limits)
 }
 
-/// How JSON is written; see [`compile_json_schema`].
-fn writing(
-    whitespace: &str,
-    max_whitespace: u32,
-    separators: Option<(String, String)>,
-    indent: Option<&str>,
-    any_order: bool,
-    any_numbers: bool,
-) -> PyResult<Writing> {
-    let whitespace = whitespace_of(whitespace, max_whitespace, separators, indent)?;
-    let property_order = if any_order { PropertyOrder::Any } else { PropertyOrder::Declared };
-    let numbers = if any_numbers { Numbers::Any } else { Numbers::Plain };
-    Ok(Writing { whitespace, property_order, numbers })
-}
-
-/// The white space of JSON; see [`compile_json_schema`].
-pub(super) fn whitespace_of(
-    whitespace: &str,
-    max_whitespace: u32,
-    separators: Option<(String, String)>,
-    indent: Option<&str>,
-) -> PyResult<Whitespace> {
-    let mode = match (separators, whitespace) {
-        (Some((item, key)), _) => {
-            let layout = Layout::new(&item, &key, indent).ok_or_else(|| {
-                PyValueError::new_err(
-                    "separators must be a comma and a colon with whitespace around them, \
-                     and indent must be whitespace",
-                )
-            })?;
-            WhitespaceMode::Layout(Arc::new(layout))
-        }
-        (None, "consistent") => WhitespaceMode::Consistent,
-        (None, "flexible") => WhitespaceMode::Flexible { max_run: max_whitespace.min(1 << 16) },
-        (None, "compact") => WhitespaceMode::Compact,
-        (None, "single-space") => WhitespaceMode::SingleSpace,
-        (None, other) => {
-            return Err(PyValueError::new_err(format!(
-                "whitespace must be 'consistent', 'flexible', 'compact' or 'single-space', \
-                 not {other:?}"
-            )))
-        }
-    };
-    Ok(Whitespace { mode })
-}
-
 /// Compile a builder's grammar, with one of its nodes as the start.
 ///
-/// The options are those of [`compile_json_schema`] and hold for all schemas of the grammar; the
-/// white space holds for those without their own.
+/// `writing` has the options of `ffwd.json_schema`, for all schemas of the grammar; its white space
+/// holds for those without their own.
 #[pyfunction]
-#[pyo3(signature = (builder, node, vocabulary, *, whitespace="flexible", max_whitespace=64,
-                    separators=None, indent=None, any_order=false, any_numbers=false,
-                    registry=Vec::new(), lenient=false, meter=None))]
-#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+#[pyo3(signature = (builder, node, vocabulary, *, writing, registry=Vec::new(), meter=None))]
 pub fn compile_grammar(
     py: Python<'_>,
     builder: &Bound<'_, PyGrammarBuilder>,
     node: u32,
     vocabulary: &Bound<'_, PyVocabulary>,
-    whitespace: &str,
-    max_whitespace: u32,
-    separators: Option<(String, String)>,
-    indent: Option<&str>, // only looked at where separators are given
-    any_order: bool,
-    any_numbers: bool,
+    writing: WritingArgument,
     registry: Vec<(String, String)>,
-    lenient: bool,
     meter: Option<Py<PyCompileMeter>>,
 ) -> PyResult<PyCompiledGrammar> {
-    let writing = writing(whitespace, max_whitespace, separators, indent, any_order, any_numbers)?;
     let grammar = builder.borrow().starting(node)?;
     let engine = &vocabulary.get().engine;
     let meter = given(py, meter)?;
     let meter = meter.get();
     meter.read(py, registry.iter().map(|(_, document)| document.len()).sum())?;
     let compiled = py.released(|| {
-        let registry = Arc::new(Registry::new(registry));
-        let options = GrammarOptions { writing, registry, policy: policy(lenient) };
+        let options = writing.with(registry);
         meter.run_for(engine, || engine.compile_grammar(&grammar, options))
     });
     wrap(py, vocabulary, compiled, &meter.limits)
-}
-
-fn policy(lenient: bool) -> Policy {
-    if lenient {
-        Policy::Lenient
-    } else {
-        Policy::Strict
-    }
 }
 
 /// Return the fate of each keyword of a schema.
@@ -414,17 +332,16 @@ fn policy(lenient: bool) -> Policy {
 /// Each has its JSON pointer, its name, `"enforced"`, `"ignored"`, `"widened"` or `"refused"`, and
 /// the reason.
 #[pyfunction]
-#[pyo3(signature = (schema, *, registry=Vec::new(), lenient=false))]
+#[pyo3(signature = (schema, *, writing, registry=Vec::new()))]
 pub fn json_schema_fidelity(
     py: Python<'_>,
     schema: &str,
+    writing: WritingArgument,
     registry: Vec<(String, String)>,
-    lenient: bool,
 ) -> PyResult<Vec<(String, String, &'static str, String)>> {
     let report = py.released(|| {
         let options = SchemaOptions {
-            registry: Arc::new(Registry::new(registry)),
-            policy: policy(lenient),
+            parsing: writing.with(registry).parsing,
             // Nothing is compiled, so no language is examined.
             ..SchemaOptions::new(|_| Ok((false, 0)))
         };

@@ -22,6 +22,7 @@ mod stream_events;
 mod streaming;
 mod text_argument;
 mod vocabulary;
+mod writing;
 
 use pyo3::prelude::*;
 

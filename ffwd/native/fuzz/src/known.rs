@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
-use ffwd_engine::engine::{Compiled, Engine, GrammarOptions};
+use ffwd_engine::engine::{Compiled, Engine};
 use ffwd_grammar::{ebnf, gbnf, lark};
-use ffwd_json_schema::{Policy, Registry};
 
 enum Known {
     Schema(&'static str, PropertyOrder),
@@ -84,16 +83,14 @@ pub const COUNT: usize = GRAMMARS.len();
 /// One of them; whatever the number, it is one.
 pub fn compile(number: usize, engine: &Arc<Engine>) -> Compiled {
     let known = &GRAMMARS[number % COUNT];
-    let whitespace = Whitespace { mode: WhitespaceMode::Compact };
-    let options = |property_order| GrammarOptions {
-        writing: Writing { whitespace: whitespace.clone(), property_order, numbers: Numbers::Any },
-        registry: Arc::new(Registry::default()),
-        policy: Policy::Strict,
+    let writing = |property_order| {
+        let compact = Whitespace { mode: WhitespaceMode::Compact };
+        Writing { property_order, numbers: Numbers::Any, ..Writing::from(compact) }
     };
     let grammar = match known {
         Schema(schema, order) => {
-            let writing = options(*order).writing;
-            return engine.compile_json_schema(schema, writing).expect("a schema that is known");
+            let compiled = engine.compile_json_schema(schema, writing(*order));
+            return compiled.expect("a schema that is known");
         }
         Regex(pattern) => return engine.compile_regex(pattern).expect("a pattern that is known"),
         Lark(text) => lark::parse(text),
@@ -104,7 +101,7 @@ pub fn compile(number: usize, engine: &Arc<Engine>) -> Compiled {
         Ok(grammar) => grammar,
         Err(error) => panic!("a grammar that is known: {error}"),
     };
-    match engine.compile_grammar(&grammar, options(Declared)) {
+    match engine.compile_grammar(&grammar, writing(Declared).into()) {
         Ok(compiled) => compiled,
         Err(error) => panic!("grammar {number}: {error}"),
     }

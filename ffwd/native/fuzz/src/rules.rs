@@ -1,10 +1,8 @@
 //! Grammars of rules, whoever wrote them down: compiled and walked through.
 
-use std::sync::Arc;
-
 use ffwd_engine::engine::GrammarOptions;
 use ffwd_grammar::{Grammar, GrammarError};
-use ffwd_json_schema::{Policy, Registry};
+use ffwd_json_schema::{Parsing, Policy};
 
 use crate::driver::Driver;
 use crate::engine::compile;
@@ -13,7 +11,8 @@ use crate::session::{save_and_load, walk};
 
 pub fn options(driver: &mut Driver<'_>) -> GrammarOptions {
     let policy = if driver.once_in(4) { Policy::Lenient } else { Policy::Strict };
-    GrammarOptions { writing: writing(driver), registry: Arc::new(Registry::default()), policy }
+    let parsing = Parsing { policy, ..Parsing::default() };
+    GrammarOptions { writing: writing(driver), parsing }
 }
 
 pub fn check(grammar: Result<Grammar, GrammarError>, mut driver: Driver<'_>) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
-use ffwd_engine::engine::CompileError;
-use ffwd_json_schema::{Policy, Registry};
+use ffwd_engine::engine::{CompileError, GrammarOptions};
+use ffwd_json_schema::{Parsing, Policy, Registry};
 use serde_json::Value;
 
 use crate::driver::{split_text, Driver};
@@ -25,7 +25,7 @@ pub fn writing(driver: &mut Driver<'_>) -> Writing {
     };
     let property_order = if driver.flag() { PropertyOrder::Any } else { PropertyOrder::Declared };
     let numbers = if driver.flag() { Numbers::Any } else { Numbers::Plain };
-    Writing { whitespace: Whitespace { mode }, property_order, numbers }
+    Writing { property_order, numbers, ..Writing::from(Whitespace { mode }) }
 }
 
 /// An error says something, and where.
@@ -39,9 +39,8 @@ pub fn texts(schema: &str, mut driver: Driver<'_>) -> Vec<Value> {
     let policy = if driver.once_in(4) { Policy::Lenient } else { Policy::Strict };
     let documents = [("http://x/a".to_owned(), r#"{"type":"null"}"#.to_owned())];
     let registry = Arc::new(Registry::new(documents));
-    let compiled = match compile(|engine| {
-        engine.compile_json_schema_with(schema, writing, registry, policy)
-    }) {
+    let options = GrammarOptions { writing, parsing: Parsing { policy, registry } };
+    let compiled = match compile(|engine| engine.compile_json_schema(schema, options)) {
         Ok(compiled) => compiled,
         Err(error) => {
             said(&error);

@@ -114,6 +114,15 @@ fn smoke(name: &'static str, target: fn(&[u8]), dictionary: Option<&str>, count:
     }
 }
 
+/// Seeds of another version of the format would test nothing but its first bytes.
+#[test]
+fn the_seeds_of_saved_grammars_are_of_this_format() {
+    let seeds = corpus("saved_grammar");
+    let read = seeds.iter().filter(|seed| ffwd_fuzz::saved_grammar::is_read(seed)).count();
+    // One is cut off.
+    assert_eq!(read, seeds.len() - 1);
+}
+
 macro_rules! smoke {
     ($($name:ident $count:literal $($dictionary:literal)?;)*) => {$(
         #[test]

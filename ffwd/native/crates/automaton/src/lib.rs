@@ -150,7 +150,7 @@ pub enum PropertyOrder {
 }
 
 /// How a JSON text is written, where its schema leaves a choice.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Writing {
     /// Which white space stands between values.
     pub whitespace: Whitespace,
@@ -163,12 +163,12 @@ pub struct Writing {
 impl Writing {
     /// Whether not every valid text is written: what is only observed is then kept apart.
     pub(crate) fn narrows(&self) -> bool {
-        self.property_order == PropertyOrder::Declared || self.numbers == Numbers::Plain
+        self.property_order != PropertyOrder::Any || self.numbers != Numbers::Any
     }
 }
 
 impl From<Whitespace> for Writing {
     fn from(whitespace: Whitespace) -> Self {
-        Self { whitespace, property_order: PropertyOrder::default(), numbers: Numbers::default() }
+        Self { whitespace, ..Self::default() }
     }
 }

@@ -18,9 +18,7 @@ use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::{self, heap, Meter};
 use ffwd_bounds::section;
 use ffwd_grammar::{Excerpt, GrammarError, GrammarErrorKind};
-use ffwd_json_schema::{
-    Numbers, Policy, Registry, SchemaError, SchemaId, SchemaOptions, SchemaSet,
-};
+use ffwd_json_schema::{SchemaError, SchemaId, SchemaOptions, SchemaSet};
 use ffwd_regular::expr::lexeme::after_value;
 use ffwd_regular::expr::texts::{texts, TextCounter};
 use ffwd_regular::expr::{LexemeSpec, LexemeStore, Spelling};
@@ -567,43 +565,20 @@ impl Engine {
             + self.lexeme_masks.memory_bytes()
     }
 
-    /// The JSON texts that are valid against a schema, without registry, by the default policy.
+    /// The JSON texts that are valid against a schema.
     pub fn compile_json_schema(
         self: &Arc<Self>,
         schema: &str,
-        writing: impl Into<Writing>,
+        options: impl Into<GrammarOptions>,
     ) -> Result<Compiled, CompileError> {
-        self.compile_json_schema_with(schema, writing, Arc::default(), Policy::default())
+        let options: GrammarOptions = options.into();
+        let writing = options.writing.clone();
+        let parsed = SchemaSet::parse(schema, self.schema_options(&options))?;
+        let recipe = Recipe::Json { schema: schema.into(), options };
+        self.compile(Grammar::Json { schema: Box::new(parsed), writing }, recipe, "the schema")
     }
 
-    /// With a registry of documents for references, and a policy for what is not supported.
-    pub fn compile_json_schema_with(
-        self: &Arc<Self>,
-        schema: &str,
-        writing: impl Into<Writing>,
-        registry: Arc<Registry>,
-        policy: Policy,
-    ) -> Result<Compiled, CompileError> {
-        let writing: Writing = writing.into();
-        let recipe = Recipe::Json {
-            schema: schema.into(),
-            options: GrammarOptions {
-                writing: writing.clone(),
-                registry: registry.clone(),
-                policy,
-            },
-        };
-        let options = self.schema_options(registry, policy, writing.numbers);
-        let schema = Box::new(SchemaSet::parse(schema, options)?);
-        self.compile(Grammar::Json { schema, writing }, recipe, "the schema")
-    }
-
-    fn schema_options(
-        &self,
-        registry: Arc<Registry>,
-        policy: Policy,
-        numbers: Numbers,
-    ) -> SchemaOptions {
+    fn schema_options(&self, given: &GrammarOptions) -> SchemaOptions {
         let lexemes = self.lexemes.clone();
         let options = SchemaOptions::new(move |ast: &Ast| {
             // As the automaton has it where it is a number.
@@ -618,7 +593,8 @@ impl Engine {
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
             Ok(listed.map(|texts| texts.into_iter().map(text).collect()))
         });
-        SchemaOptions { registry, policy, numbers, ..options }
+        let numbers = given.writing.numbers;
+        SchemaOptions { parsing: given.parsing.clone(), numbers, ..options }
     }
 
     /// A whole text that a regular expression matches, in the dialect of the `regex` crate.

@@ -10,11 +10,10 @@ use ffwd_automaton::{Whitespace, WhitespaceMode};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::{faults, heap, Meter};
-use ffwd_engine::engine::{CompileError, Compiled, Engine, EngineConfig, GrammarOptions};
+use ffwd_engine::engine::{CompileError, Compiled, Engine, EngineConfig};
 use ffwd_engine::fast_forward::forced_bytes;
 use ffwd_engine::matcher::{Matcher, MatcherError};
 use ffwd_grammar::{gbnf, lark};
-use ffwd_json_schema::Policy;
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
 const TOKENS: &[&str] = &[
@@ -133,9 +132,7 @@ fn compile(engine: &Arc<Engine>, case: &Case, limits: &Limits) -> Result<Compile
             Kind::Gbnf => gbnf::parse(case.text, "root")?,
         };
         let compact = Whitespace { mode: WhitespaceMode::Compact };
-        let (registry, policy) = (Arc::default(), Policy::default());
-        let options = GrammarOptions { writing: compact.into(), registry, policy };
-        engine.compile_grammar(&grammar, options)
+        engine.compile_grammar(&grammar, compact.into())
     })
 }
 

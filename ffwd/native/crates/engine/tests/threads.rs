@@ -11,15 +11,14 @@ use std::hash::Hasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
-use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::{faults, heap};
-use ffwd_engine::engine::{Compiled, Engine, EngineConfig, GrammarOptions};
+use ffwd_engine::engine::{Compiled, Engine, EngineConfig};
 use ffwd_engine::fast_forward::{default_method, fast_forward_tokens, FastForward};
 use ffwd_engine::logits;
 use ffwd_engine::matcher::{fill_bitmasks, Beginning, Matcher, MatcherError};
 use ffwd_grammar::lark;
-use ffwd_json_schema::Policy;
 use ffwd_tokenizer::bpe::{Base, BpeSpec, BpeTable, Merges};
 use ffwd_tokenizer::canonical::Canonicality;
 use ffwd_tokenizer::pretokenizer::{Behavior, Dialect, StageSpec};
@@ -129,16 +128,11 @@ const KINDS: usize = SCHEMAS.len() + 2;
 
 fn compile(engine: &Arc<Engine>, kind: usize, max_bytes: usize) -> Arc<Compiled> {
     let whitespace = Whitespace { mode: WhitespaceMode::Compact };
-    let writing =
-        Writing { whitespace, property_order: PropertyOrder::Any, numbers: Numbers::default() };
+    let writing = Writing { property_order: PropertyOrder::Any, ..Writing::from(whitespace) };
     let compiled = match SCHEMAS.get(kind) {
         Some(schema) => engine.compile_json_schema(schema, writing),
         None if kind == SCHEMAS.len() => engine.compile_regex(REGEX),
-        None => {
-            let policy = Policy::default();
-            let options = GrammarOptions { writing, registry: Arc::default(), policy };
-            engine.compile_grammar(&lark::parse(LARK).unwrap(), options)
-        }
+        None => engine.compile_grammar(&lark::parse(LARK).unwrap(), writing.into()),
     };
     Arc::new(compiled.unwrap().within(Limits { memory_bytes: max_bytes, ..Limits::default() }))
 }

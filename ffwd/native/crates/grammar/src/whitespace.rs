@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 /// How values are set apart.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhitespaceMode {
     /// As `json.dumps` writes a value with one pair of separators and one indentation, which the
     /// start of the text chooses.
+    #[default]
     Consistent,
     /// JSON white space wherever JSON allows it (not around the root), each run bounded.
     Flexible {
@@ -22,7 +23,7 @@ pub enum WhitespaceMode {
 }
 
 /// How JSON values are set apart.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Whitespace {
     /// Which white space is allowed.
     pub mode: WhitespaceMode,

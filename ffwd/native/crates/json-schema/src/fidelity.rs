@@ -61,14 +61,15 @@ pub fn fidelity_report(
     text: &str,
     options: &SchemaOptions,
 ) -> Result<Vec<KeywordFidelity>, SchemaError> {
-    let lenient = SchemaOptions { policy: Policy::Lenient, ..options.clone() };
+    let mut lenient = options.clone();
+    lenient.parsing.policy = Policy::Lenient;
     let program = Program::read(text, &lenient)?;
     let left_out = program.left_out.iter().map(|error| (error.pointer.as_str(), error)).collect();
     let mut reporter = Reporter {
         program: &program,
         reached: program.reached(),
         left_out,
-        unsupported: match options.policy {
+        unsupported: match options.parsing.policy {
             Policy::Strict => Fidelity::Refused,
             Policy::Lenient => Fidelity::Widened,
         },
@@ -283,7 +284,8 @@ mod tests {
     use super::*;
 
     fn report(schema: &str, policy: Policy) -> Vec<String> {
-        let options = SchemaOptions { policy, ..SchemaOptions::new(|_| Ok((false, 0))) };
+        let mut options = SchemaOptions::new(|_| Ok((false, 0)));
+        options.parsing.policy = policy;
         let lines = fidelity_report(schema, &options).unwrap().into_iter().map(|line| {
             assert!(line.pointer.ends_with(&line.keyword), "{line:?}");
             assert_eq!(line.reason.is_empty(), line.fidelity == Fidelity::Enforced, "{line:?}");

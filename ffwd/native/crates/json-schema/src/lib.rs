@@ -9,8 +9,8 @@
 //!
 //! * [`SchemaSet`]: a document that was read, checked and resolved; its methods answer by id
 //! * [`Normal`], [`ObjectSpec`], [`ArraySpec`]: the alternatives; members and items have ids again
-//! * [`SchemaOptions`]: limits, the [`Policy`] for unsupported keywords, and a [`Registry`] of the
-//!   documents that references may lead to; nothing is fetched
+//! * [`SchemaOptions`]: limits, and [`Parsing`]: the [`Policy`] for unsupported keywords, and a
+//!   [`Registry`] of the documents that references may lead to; nothing is fetched
 //! * [`SchemaError`]: what is wrong with a schema, and the JSON pointer where
 //! * [`fidelity_report`]: what becomes of each keyword
 //!
@@ -132,7 +132,7 @@ pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,
 };
-pub use options::{Limits, Numbers, Oracle, Policy, SchemaOptions};
+pub use options::*;
 pub use registry::Registry;
 pub use set::{SchemaSet, PARTS};
 pub use values::ValueId;

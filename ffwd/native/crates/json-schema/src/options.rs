@@ -11,11 +11,10 @@ use ffwd_regular::regex::Ast;
 
 /// Decides whether a language has no string, and says how much work that was. Called while the
 /// schema's lock is held, so it must not use the schema.
-pub type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
+type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
 
 /// Lists a language's strings, up to a number of them. The signature follows [`LanguageIsEmpty`].
-pub type ListLanguage =
-    dyn Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync;
+type ListLanguage = dyn Fn(&Ast, u64) -> Result<Option<Vec<String>>, LimitExceeded> + Send + Sync;
 
 /// Asks about languages under a budget for each call of a schema's methods.
 #[derive(Clone)]
@@ -62,17 +61,24 @@ impl Oracle {
     }
 }
 
+/// How schemas are parsed, as callers choose it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsing {
+    /// What happens to a keyword that cannot be enforced.
+    pub policy: Policy,
+    /// The documents that `$ref` may name, beside the schema itself.
+    pub registry: Arc<Registry>,
+}
+
 /// Options of [`SchemaSet::parse`](super::SchemaSet::parse).
 #[derive(Clone)]
 pub struct SchemaOptions {
     /// The budgets of reading and of each later call.
     pub limits: Limits,
-    /// What happens to a keyword that cannot be enforced.
-    pub policy: Policy,
+    /// How schemas are parsed.
+    pub parsing: Parsing,
     /// Which spellings of numbers are written.
     pub numbers: Numbers,
-    /// The documents of references.
-    pub registry: Arc<Registry>,
     /// Only asked about languages whose emptiness is not plain from their syntax.
     pub languages: Oracle,
 }
@@ -84,9 +90,8 @@ impl SchemaOptions {
     ) -> Self {
         Self {
             limits: Limits::default(),
-            policy: Policy::default(),
+            parsing: Parsing::default(),
             numbers: Numbers::Any,
-            registry: Arc::default(),
             languages: Oracle { is_empty: Arc::new(is_empty), list: None, spent: Arc::default() },
         }
     }
@@ -106,7 +111,7 @@ impl fmt::Debug for SchemaOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SchemaOptions")
             .field("limits", &self.limits)
-            .field("policy", &self.policy)
+            .field("policy", &self.parsing.policy)
             .finish_non_exhaustive()
     }
 }

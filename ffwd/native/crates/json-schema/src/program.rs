@@ -94,7 +94,7 @@ impl Program {
         loop {
             let rules = match Rules::of_root(&document) {
                 Ok(rules) => rules,
-                Err(uri) if !searched && options.registry.get(&uri).is_some() => {
+                Err(uri) if !searched && options.parsing.registry.get(&uri).is_some() => {
                     document = search(document, options)?;
                     searched = true;
                     continue;

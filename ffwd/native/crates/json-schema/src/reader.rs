@@ -280,7 +280,7 @@ impl<'d> Reader<'d> {
 
     /// Goes on without something that is not supported, if the caller wants that.
     pub(super) fn leave_out(&mut self, error: SchemaError) -> Result<(), SchemaError> {
-        match (self.options.policy, &error.kind) {
+        match (self.options.parsing.policy, &error.kind) {
             (Policy::Lenient, SchemaErrorKind::Unsupported { .. }) => {
                 self.left_out.push(error);
                 Ok(())

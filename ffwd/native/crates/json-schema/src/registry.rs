@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::uri::split_fragment;
 
 /// Documents by their URI, as JSON text. Each is read when something first refers to it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
     documents: BTreeMap<String, String>,
 }

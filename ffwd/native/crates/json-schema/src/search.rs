@@ -14,7 +14,7 @@ use super::uri;
 /// Reads all documents of the registry that the schema refers to, and those that they refer to.
 pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Document, SchemaError> {
     let limits = options.limits.document();
-    let registry = &options.registry;
+    let registry = &options.parsing.registry;
     let mut read: BTreeSet<String> = BTreeSet::new();
     loop {
         let wanted = wanted(&document, registry);

@@ -101,9 +101,9 @@ impl SchemaSet {
         let uri = |place: usize| format!("{PARTS}{place}");
         let documents = distinct.iter().enumerate();
         let documents = documents.map(|(place, text)| (uri(place), (*text).to_owned()));
-        let registry = Arc::new(options.registry.with(documents));
         let alone = SchemaOptions { languages: options.languages.apart(), ..options.clone() };
-        let options = SchemaOptions { registry, ..options };
+        let mut options = options;
+        options.parsing.registry = Arc::new(options.parsing.registry.with(documents));
         let references: Vec<_> =
             (0..distinct.len()).map(|place| serde_json::json!({ "$ref": uri(place) })).collect();
         let all = serde_json::json!({ "anyOf": references }).to_string();

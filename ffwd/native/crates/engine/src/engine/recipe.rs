@@ -36,10 +36,7 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         match recipe {
             Recipe::Language(language) => self.compile_language(language.clone()),
-            Recipe::Json { schema, options } => {
-                let GrammarOptions { writing, registry, policy } = options.clone();
-                self.compile_json_schema_with(schema, writing, registry, policy)
-            }
+            Recipe::Json { schema, options } => self.compile_json_schema(schema, options.clone()),
             Recipe::Rules { grammar, options } => self.compile_grammar(grammar, options.clone()),
         }
     }

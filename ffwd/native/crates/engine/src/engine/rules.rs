@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{culprit, CompileError, Compiled, Engine, Recipe};
 use ffwd_automaton::rules::{Leaf, Program};
 use ffwd_automaton::Swallowing;
-use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Writing};
+use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Whitespace, Writing};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::graph::{Expansion, Graph, LeafFacts};
 use ffwd_grammar::symbols::Symbols;
@@ -15,30 +15,28 @@ use ffwd_grammar::{
     fold_regular, recursive_marks, Described, Grammar, GrammarError, GrammarErrorKind, JsonId,
     Node, NodeId, Span, TokenItem, TokenSet,
 };
-use ffwd_json_schema::{Policy, Registry, SchemaError, SchemaSet};
+use ffwd_json_schema::{Parsing, SchemaError, SchemaSet};
 use ffwd_regular::expr::{LexemeSpec, Spelling};
 use ffwd_regular::regex::Ast;
 
-/// How the JSON values of a grammar are read and written.
-#[derive(Clone, Debug)]
+/// All options of the JSON values of a grammar. Each is a field of one of the two, with its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrammarOptions {
-    /// White space, order of properties, and notation of numbers.
+    /// How values are written.
     pub writing: Writing,
-    /// Documents that `$ref` may name, beside the schema itself.
-    pub registry: Arc<Registry>,
-    /// Whether unsupported keywords and formats are refused.
-    pub policy: Policy,
+    /// How schemas are parsed.
+    pub parsing: Parsing,
 }
 
-#[cfg(test)]
-impl GrammarOptions {
-    /// JSON without white space, its properties in declared order.
-    pub(crate) fn compact() -> Self {
-        use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode};
-        let whitespace = Whitespace { mode: WhitespaceMode::Compact };
-        let property_order = PropertyOrder::Declared;
-        let writing = Writing { whitespace, property_order, numbers: Numbers::default() };
-        Self { writing, registry: Arc::default(), policy: Policy::default() }
+impl From<Writing> for GrammarOptions {
+    fn from(writing: Writing) -> Self {
+        Self { writing, ..Self::default() }
+    }
+}
+
+impl From<Whitespace> for GrammarOptions {
+    fn from(whitespace: Whitespace) -> Self {
+        Writing::from(whitespace).into()
     }
 }
 
@@ -140,15 +138,14 @@ impl Engine {
         }
         let symbols = Arc::new(Symbols::of_expanded(&expanded).map_err(GrammarError::from)?);
         let recipe = Recipe::Rules { grammar: shared.clone(), options: options.clone() };
-        let GrammarOptions { writing, registry, policy } = options;
         let json = if schemas.is_empty() {
             None
         } else {
             let texts: Vec<&str> =
                 schemas.iter().map(|id| &*grammar.json[id.0 as usize].schema).collect();
-            let options = self.schema_options(registry, policy, writing.numbers);
-            let (schema, roots) = SchemaSet::parse_all(&texts, options)
+            let (schema, roots) = SchemaSet::parse_all(&texts, self.schema_options(&options))
                 .map_err(|error| schema_error(grammar, &schemas, error))?;
+            let writing = options.writing;
             let own = |id: &JsonId| grammar.json[id.0 as usize].whitespace.clone();
             let whitespaces =
                 schemas.iter().map(|id| own(id).unwrap_or_else(|| writing.whitespace.clone()));

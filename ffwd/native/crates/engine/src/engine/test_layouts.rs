@@ -9,10 +9,9 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::Value;
 
 use super::tests::{engine, read, walk_and_compare, COMPACT, FLEXIBLE};
-use super::{Compiled, Engine, GrammarOptions};
+use super::{Compiled, Engine};
 use ffwd_automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_grammar::Grammar;
-use ffwd_json_schema::Policy;
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary};
 
 pub(super) const CONSISTENT: Whitespace = Whitespace { mode: WhitespaceMode::Consistent };
@@ -173,12 +172,7 @@ fn values_of_one_grammar_have_their_own_layouts() {
             }
         };
         grammar.start = Some(start);
-        let options = GrammarOptions {
-            writing: default.clone().into(),
-            registry: Arc::default(),
-            policy: Policy::default(),
-        };
-        engine.compile_grammar(&grammar, options).unwrap()
+        engine.compile_grammar(&grammar, default.clone().into()).unwrap()
     };
     let (compact, spaced) = (r#"{"a":[1,2]}"#, r#"{"a": [1, 2]}"#);
     let lines = "{\n \"a\": [\n  1,\n  2\n ]\n}";

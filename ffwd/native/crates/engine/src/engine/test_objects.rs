@@ -67,7 +67,8 @@ fn object(schema: &str) -> String {
 }
 
 fn compile(engine: &Arc<Engine>, schema: &str, order: PropertyOrder) -> Compiled {
-    let writing = Writing { whitespace: COMPACT, property_order: order, numbers: Numbers::Any };
+    let writing =
+        Writing { property_order: order, numbers: Numbers::Any, ..Writing::from(COMPACT) };
     engine.compile_json_schema(schema, writing).unwrap_or_else(|error| panic!("{schema}: {error}"))
 }
 

@@ -7,23 +7,14 @@ use proptest::test_runner::TestRng;
 
 use super::tests::{assert_mask, engine, read, walk_and_compare};
 use super::{Compiled, Engine, GrammarOptions};
-use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_automaton::{Whitespace, WhitespaceMode};
 use ffwd_grammar::graph::Expansion;
 use ffwd_grammar::{Grammar, Node, NodeId, ScopeId, TokenItem, TokenSet};
-use ffwd_json_schema::Policy;
 use ffwd_regular::regex::{rust_dialect, Ast};
 use ffwd_tokenizer::vocabulary::testing::{vocabulary, vocabulary_of};
 
 pub(super) fn options() -> GrammarOptions {
-    GrammarOptions {
-        writing: Writing {
-            whitespace: Whitespace { mode: WhitespaceMode::Compact },
-            property_order: PropertyOrder::Declared,
-            numbers: Numbers::default(),
-        },
-        registry: Arc::default(),
-        policy: Policy::default(),
-    }
+    Whitespace { mode: WhitespaceMode::Compact }.into()
 }
 
 fn compile(engine: &Arc<Engine>, grammar: &Grammar) -> Compiled {

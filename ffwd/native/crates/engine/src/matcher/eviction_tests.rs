@@ -8,7 +8,7 @@ use proptest::test_runner::TestRng;
 use super::*;
 use crate::engine::{Engine, EngineConfig};
 use crate::mask::token_set::bits;
-use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_automaton::{PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary};
 
 const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
@@ -27,11 +27,7 @@ const SCHEMAS: &[&str] = &[
 
 fn both(engine: &Arc<Engine>, schema: &str, bytes: usize) -> (Arc<Compiled>, Arc<Compiled>) {
     let compile = || {
-        let writing = Writing {
-            whitespace: COMPACT,
-            property_order: PropertyOrder::Any,
-            numbers: Numbers::default(),
-        };
+        let writing = Writing { property_order: PropertyOrder::Any, ..Writing::from(COMPACT) };
         engine.compile_json_schema(schema, writing).unwrap()
     };
     (Arc::new(compile()), Arc::new(compile().limited_to(bytes)))

@@ -28,7 +28,7 @@ fn engine() -> Arc<Engine> {
 }
 
 fn compile(engine: &Arc<Engine>, grammar: &Grammar) -> Arc<Compiled> {
-    Arc::new(engine.compile_grammar(grammar, GrammarOptions::compact()).unwrap())
+    Arc::new(engine.compile_grammar(grammar, GrammarOptions::default()).unwrap())
 }
 
 /// A part with a finite language.

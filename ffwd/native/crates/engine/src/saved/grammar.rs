@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
-use super::recipe::{read_whitespace, write_whitespace};
+use super::options::Saved;
 use super::SavedError;
 use ffwd_grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Json, JsonId, Lexeme, Lexing, Node,
     NodeId, Operand, Place, RuleId, ScopeId, Source, SourceId, Span, SpanId, SpanKind, TokenItem,
-    TokenSet,
+    TokenSet, Whitespace,
 };
 use ffwd_grammar::{Longest, SpanPart};
 
@@ -73,7 +73,7 @@ pub(super) fn write(writer: &mut Writer, grammar: &Grammar) -> Result<(), SavedE
         write_place(writer, json.place);
         writer.flag(json.whitespace.is_some());
         if let Some(whitespace) = &json.whitespace {
-            write_whitespace(writer, whitespace);
+            whitespace.write(writer);
         }
     }
     writer.0.extend_from_slice(&spans.0);
@@ -279,7 +279,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
     grammar.json = reader.list(|reader| {
         let (schema, place) = (reader.text()?.into(), read_place(reader)?);
         let whitespace = match reader.flag()? {
-            true => Some(read_whitespace(reader)?),
+            true => Some(Whitespace::read(reader)?),
             false => None,
         };
         Ok(Json { schema, place, whitespace })

@@ -22,6 +22,7 @@ mod ast;
 mod bytes;
 mod fingerprint;
 mod grammar;
+mod options;
 mod recipe;
 mod text;
 
@@ -37,7 +38,7 @@ use crate::matcher::MatcherError;
 use ffwd_bounds::error::LimitExceeded;
 
 /// The version of the format. One that is not this one is not read.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const MAGIC: &[u8; 4] = b"ffwd";
 const HEADER: usize = 4 + 1 + 2 + 16 + 8;
 const CHECKSUM: usize = 8;
@@ -60,6 +61,15 @@ pub enum SavedError {
     Version {
         /// The version that they have.
         found: u16,
+    },
+    /// An option of JSON values that this version does not have.
+    #[error(
+        "the bytes have option {number}, which this version of ffwd does not know: load them with a \
+         version not older than the one that saved them"
+    )]
+    Option {
+        /// The number of the option.
+        number: u64,
     },
     /// The vocabulary is not the one they were saved with, or has no exact tokenizer as that one
     /// had.
@@ -96,7 +106,7 @@ impl SavedError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Kind => "kind",
-            Self::Version { .. } => "version",
+            Self::Version { .. } | Self::Option { .. } => "version",
             Self::Vocabulary => "vocabulary",
             Self::Grammar => "grammar",
             Self::Length => "length",

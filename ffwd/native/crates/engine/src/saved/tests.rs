@@ -8,7 +8,7 @@ use ffwd_grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Lexing, Node, Operand, Place,
     SpanKind, TokenItem, TokenSet,
 };
-use ffwd_json_schema::{Policy, Registry};
+use ffwd_json_schema::{Parsing, Policy, Registry};
 use ffwd_regular::regex::{parse, substring_of, Ast, Dialect, PatternOptions};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
@@ -25,15 +25,14 @@ fn engine(extra: &[&str]) -> Arc<Engine> {
 
 fn options() -> GrammarOptions {
     let layout = Layout::new(" ,\n", ":\t", Some("  ")).unwrap();
-    GrammarOptions {
-        writing: Writing {
-            whitespace: Whitespace { mode: WhitespaceMode::Layout(Arc::new(layout)) },
-            property_order: PropertyOrder::Any,
-            numbers: Numbers::Any,
-        },
-        registry: Arc::new(Registry::new([("http://a/b".into(), r#"{"type":"null"}"#.into())])),
-        policy: Policy::Lenient,
-    }
+    let whitespace = Whitespace { mode: WhitespaceMode::Layout(Arc::new(layout)) };
+    let documents = [("http://a/b".into(), r#"{"type":"null"}"#.into())];
+    let mut options = GrammarOptions::from(whitespace);
+    options.writing.property_order = PropertyOrder::Any;
+    options.writing.numbers = Numbers::Any;
+    options.parsing.policy = Policy::Lenient;
+    options.parsing.registry = Arc::new(Registry::new(documents));
+    options
 }
 
 fn pattern(text: &str) -> Ast {
@@ -122,20 +121,12 @@ fn compiled(engine: &Arc<Engine>) -> Vec<Compiled> {
     let body = grammar.seq(vec![open, many, close]).unwrap();
     grammar.define(rule, body);
     grammar.start = Some(used);
-    let GrammarOptions { writing, registry, policy } = options();
     vec![
         engine.compile_regex("a+(b|é){3,5}").unwrap(),
         engine.compile_language(pattern(r"(?<!x)\bfoo(?=.*z)")).unwrap(),
         engine.compile_language(substring_of(&["x".into(), "yz".into(), "(".into()])).unwrap(),
         engine.compile_choice(&["x".into(), "y".into(), "(a)".into()]).unwrap(),
-        engine
-            .compile_json_schema_with(
-                r#"{"items": {"$ref": "http://a/b"}}"#,
-                writing,
-                registry,
-                policy,
-            )
-            .unwrap(),
+        engine.compile_json_schema(r#"{"items": {"$ref": "http://a/b"}}"#, options()).unwrap(),
         engine.compile_grammar(&grammar, options()).unwrap(),
     ]
 }
@@ -283,6 +274,79 @@ fn changed_payloads_are_read_or_refused() {
     assert!(read > 20 && refused > 500, "{read} {refused}");
 }
 
+/// One by one and together, without those that have their defaults.
+#[test]
+fn every_option_comes_back() {
+    let none = GrammarOptions::default();
+    let modes = [
+        WhitespaceMode::Consistent,
+        WhitespaceMode::Flexible { max_run: 300 },
+        WhitespaceMode::Compact,
+        WhitespaceMode::SingleSpace,
+    ];
+    let mut all: Vec<GrammarOptions> =
+        modes.into_iter().map(|mode| Whitespace { mode }.into()).collect();
+    let Writing { whitespace, property_order, numbers } = options().writing;
+    let Parsing { policy, registry } = options().parsing;
+    let writing = [
+        Writing { whitespace, ..Writing::default() },
+        Writing { property_order, ..Writing::default() },
+        Writing { numbers, ..Writing::default() },
+    ];
+    let parsing =
+        [Parsing { policy, ..Parsing::default() }, Parsing { registry, ..Parsing::default() }];
+    all.extend(writing.map(GrammarOptions::from));
+    all.extend(parsing.map(|parsing| GrammarOptions { parsing, ..GrammarOptions::default() }));
+    all.push(options());
+    let mut seen = std::collections::HashSet::new();
+    for given in all {
+        let bytes = written_options(&given);
+        assert_eq!(bytes == [0], given == none, "{given:?}");
+        assert!(seen.insert(bytes.clone()), "{given:?} is written like others");
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(options::read(&mut reader).unwrap(), given);
+        reader.end().unwrap();
+    }
+}
+
+/// Options with defaults have no bytes, so a default that changes would change what is saved.
+#[test]
+fn defaults_belong_to_the_format() {
+    let GrammarOptions { writing, parsing } = GrammarOptions::default();
+    assert_eq!(writing.whitespace.mode, WhitespaceMode::Consistent);
+    assert_eq!(writing.property_order, PropertyOrder::Declared);
+    assert_eq!(writing.numbers, Numbers::Plain);
+    assert_eq!(parsing.policy, Policy::Strict);
+    assert_eq!(parsing.registry, Arc::default());
+    assert_eq!(VERSION, 3, "the defaults of another version are written here");
+}
+
+#[test]
+fn unknown_options_are_refused() {
+    let engine = engine(&[]);
+    let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());
+    let known = written_options(&options());
+    let mut newer = vec![1];
+    newer.extend(&known[..known.len() - 1]);
+    // A pair of some later version, and the end.
+    newer.extend([99, 1, 0]);
+    newer.extend([2, b'{', b'}']);
+    let error = load_grammar(&seal(Kind::Grammar, vocabulary, &newer), &engine).unwrap_err();
+    assert_eq!(error.reason(), "version");
+    assert!(matches!(error, SavedError::Option { number: 99 }), "{error}");
+    assert!(error.to_string().contains("option 99"), "{error}");
+    // The same without that pair is read.
+    let at = newer.len() - 6;
+    newer.drain(at..at + 2);
+    load_grammar(&seal(Kind::Grammar, vocabulary, &newer), &engine).unwrap();
+}
+
+fn written_options(given: &GrammarOptions) -> Vec<u8> {
+    let mut writer = bytes::Writer::default();
+    options::write(&mut writer, given).unwrap();
+    writer.0
+}
+
 #[test]
 fn deep_and_wide_lies_are_refused() {
     let engine = engine(&[]);
@@ -309,8 +373,10 @@ fn deep_and_wide_lies_are_refused() {
     assert_eq!(refused(&[0, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F]), "length");
     // A number that never ends.
     assert_eq!(refused(&[0xFF; 64]), "malformed");
-    let mut nested = vec![2u8, 1, 0, 0, 0];
+    let mut nested = vec![2u8];
+    nested.extend(written_options(&GrammarOptions::default()));
+    // No languages, scopes, sources, schemas, spans and rules; one node, with a guard.
     nested.extend([0, 0, 0, 0, 0, 0, 1, 4]);
     nested.extend([6; 100_000]);
-    assert_ne!(refused(&nested), "refused");
+    assert_eq!(refused(&nested), "malformed");
 }
