@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
-use ffwd_automaton::rules::Program;
+use ffwd_automaton::Program;
 use ffwd_automaton::{
     Automaton, EngineError, Grammar, RuleSchemas, Whitespace, WhitespaceMode, Writing,
 };

@@ -7,7 +7,7 @@ use super::pattern;
 use crate::engine::{Compiled, Recipe};
 use ffwd_automaton::expected::{Expected, Types, What};
 use ffwd_automaton::obstacle::{Obstacle, Why};
-use ffwd_automaton::rules::Leaf;
+use ffwd_automaton::Leaf;
 use ffwd_automaton::{Automaton, EngineError};
 use ffwd_grammar::{Grammar, Node};
 use ffwd_json_schema::{SchemaId, PARTS};
