@@ -4,15 +4,16 @@
 //! the interned stack after it. JSON's own syntax is deterministic, so a JSON grammar usually has
 //! one thread; there are several where different lexemes may begin.
 //!
-//! Stacks are hash-consed lists of frames (`frame`). The frames of JSON containers (`object`,
-//! `array`) run every alternative of a schema at once, and the value inside returns a verdict: one
+//! Stacks are hash-consed lists of frames (`stacks`). The frames of JSON containers (`json::object`,
+//! `json::array`) run every alternative of a schema at once, and the value inside returns a verdict: one
 //! bit for each schema of its query. Every stored configuration is alive: some completion is
 //! accepted.
 //!
 //! Start with [`Grammar`], which says what to compile, and [`Automaton::new`]. [`Automaton::walk`] reads
 //! bytes from threads, [`Automaton::intern`] makes a state of what is left, and
-//! [`Automaton::is_accepting`] says whether the text may end there. [`Automaton::expected`] and
-//! [`Automaton::obstacles`] say for people what may come, and what may not.
+//! [`Automaton::is_accepting`] says whether the text may end there. [`Automaton::completing`],
+//! [`Automaton::limited`], [`Automaton::marked`], [`Automaton::items`] and [`Automaton::explaining`] are
+//! views of it, each for one question.
 //!
 //! The crate knows bytes and no vocabulary: tokens that are taken as a whole are numbers to it. It has
 //! no output so far: callers keep the states that their texts led through. Nor does it limit memory: it
@@ -52,18 +53,18 @@ mod stacks;
 mod writing;
 
 pub use completion::forget::Shared;
+pub use completion::search::Completing;
 pub use completion::search::EndingText;
 pub use completion::search::MAX_COMPLETION_STEPS;
 pub use error::EngineError;
 pub use explain::expected;
+pub use explain::expected::Explaining;
 pub use explain::obstacle;
 pub use ffwd_grammar::Layout;
 pub use ffwd_grammar::Whitespace;
 pub use ffwd_grammar::WhitespaceMode;
 pub use ffwd_json_schema::Numbers;
-pub use interning::memory::AutomatonBytes;
-pub use json::array::Spare;
-pub use json::array::SPARE_ITEMS;
+pub use json::array_state::Spare;
 pub use json::items::last_value;
 pub use json::keys;
 pub use json::name_set::NameSet;
@@ -73,11 +74,12 @@ pub use json::rival_place::Beside;
 pub use json::rival_place::Left;
 pub use json::rival_place::NextPlace;
 pub use json::rival_place::RivalPlace;
+pub use json::spare::SPARE_ITEMS;
+pub use json::tables::Json;
 pub use json::used_keys::UsedId;
 pub use keys::KeyBase;
-pub use keys::KeyNodeId;
-pub use keys::TextId;
-pub use rules::limits::OpenPart;
+pub use rules::limit_tables::OpenPart;
+pub use rules::mark::Mark;
 pub use rules::swallowed::Swallowing;
 pub use rules::Leaf;
 pub use rules::Program;
@@ -85,8 +87,14 @@ pub use run::automaton::Automaton;
 pub use run::automaton::StateId;
 pub use run::grammar::Grammar;
 pub use run::grammar::RuleSchemas;
-pub use run::marks;
-pub use stacks::frame::StackId;
+pub use run::items::Items;
+pub use run::limits::Limited;
+pub use run::marks::Marked;
+pub use run::marks::Marks;
+pub use run::memory::AutomatonBytes;
+pub use stacks::ids::KeyNodeId;
+pub use stacks::ids::StackId;
+pub use stacks::ids::TextId;
 pub use stacks::thread::Thread;
 pub use stacks::thread::ThreadLexeme;
 pub use stacks::thread::Threads;

@@ -8,42 +8,37 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::completion::search::Completing;
 use crate::error::EngineError;
 use crate::interning::memory::map_entry;
-use crate::json::object::LEAST_MEMBER;
-use crate::json::value::Schemas;
-use crate::rules::starts::{Leaf, Program, Rules};
-use crate::run::automaton::{Automaton, JsonParts};
-use crate::stacks::frame::{Cell, Frame, StackId};
+use crate::json::lengths::{array_length, name_length, Lengths, UNKNOWN};
+use crate::json::object_state::LEAST_MEMBER;
+use crate::json::query::Schemas;
+use crate::json::tables::Json;
+use crate::rules::leaf::Leaf;
+use crate::rules::program::Program;
+use crate::rules::tables::Rules;
+use crate::run::automaton::Automaton;
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::StackId;
+use crate::stacks::on::On;
 use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
 use ffwd_json_schema::{ArraySpec, ObjectSpec, SchemaId};
 use ffwd_regular::expr::Verdict;
-use ffwd_regular::expr::{spell, Spelling};
 
-/// Nothing is known to satisfy it.
-pub(crate) const UNKNOWN: u32 = u32::MAX / 4;
 /// Into how many unions of stacks is looked, one within the other.
 const MAX_UNIONS: usize = 64;
 /// How many symbols have estimates.
 const MAX_SYMBOLS: usize = 1 << 20;
 /// How often the symbols are gone through for that.
 const MAX_ROUNDS: usize = 64;
-/// How many items or members of one kind are counted.
-const MAX_COUNTED: u64 = 1 << 20;
-
-#[derive(Debug, Default)]
-pub(crate) struct Estimates {
-    schemas: FxHashMap<SchemaId, u32>,
-    stacks: FxHashMap<StackId, u32>,
-    /// After a value for which one of some schemas holds.
-    after: FxHashMap<(StackId, Verdict), u32>,
-}
 
 /// Schemas whose estimates depend on each other.
 struct Fixpoint<'a> {
     automaton: &'a Automaton,
-    json: &'a JsonParts,
+    json: &'a Json,
     known: &'a mut FxHashMap<SchemaId, u32>,
     /// The length of the shortest text of a scalar, by schema, and the schemas in the order of
     /// their requests.
@@ -52,7 +47,7 @@ struct Fixpoint<'a> {
     asked: FxHashSet<SchemaId>,
 }
 
-impl Automaton {
+impl Completing<'_> {
     /// About how many bytes must follow on a stack until the text is complete.
     pub(crate) fn estimate(&self, stack: StackId) -> Result<u32, EngineError> {
         self.estimate_within(stack, MAX_UNIONS)
@@ -66,17 +61,17 @@ impl Automaton {
             if at == StackId::END {
                 break 0;
             }
-            if let Some(&known) = self.completions.estimates.lock().stacks.get(&at) {
+            if let Some(&known) = self.automaton.completions.estimates.lock().stacks.get(&at) {
                 break known;
             }
             above.push(at);
-            at = self.cell(at).parent;
+            at = self.automaton.cell(at).parent;
         };
         for stack in above.into_iter().rev() {
             sum = u32::saturating_add(sum, self.estimate_frame(stack, depth)?).min(UNKNOWN);
             sum = sum.max(self.estimate_member(stack)?.min(UNKNOWN));
-            self.completions.held.add(map_entry::<StackId, u32>());
-            self.completions.estimates.lock().stacks.insert(stack, sum);
+            self.automaton.completions.held.add(map_entry::<StackId, u32>());
+            self.automaton.completions.estimates.lock().stacks.insert(stack, sum);
         }
         Ok(sum)
     }
@@ -85,8 +80,10 @@ impl Automaton {
     /// often one that an alternative with much still to come asks for, so both are looked at together.
     /// 0 for other stacks.
     fn estimate_member(&self, stack: StackId) -> Result<u32, EngineError> {
-        let &Cell { frame, parent, .. } = self.cell(stack);
-        let (Some(json), Frame::AwaitMember(_)) = (self.json(), self.cell(parent).frame) else {
+        let &Cell { frame, parent, .. } = self.automaton.cell(stack);
+        let (Some(json), Frame::AwaitMember(_)) =
+            (self.automaton.json(), self.automaton.cell(parent).frame)
+        else {
             return Ok(0);
         };
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
@@ -101,7 +98,7 @@ impl Automaton {
                 ways
             }
             Frame::ObjectOpen(state) | Frame::ObjectKey(state) | Frame::ObjectAfter(state) => {
-                self.object_ways(json, state, of)?
+                json.object_ways(state, of)?
             }
             Frame::AwaitMember(_) => return self.estimate_after(json, stack, Verdict::MAX),
             _ => return Ok(0),
@@ -114,27 +111,28 @@ impl Automaton {
     /// does not go deep.
     fn estimate_after(
         &self,
-        json: &JsonParts,
+        json: &Json,
         stack: StackId,
         holds: Verdict,
     ) -> Result<u32, EngineError> {
-        let &Cell { frame, parent, .. } = self.cell(stack);
+        let &Cell { frame, parent, .. } = self.automaton.cell(stack);
         let Frame::AwaitMember(pending) = frame else { return self.estimate(stack) };
-        if let Some(&known) = self.completions.estimates.lock().after.get(&(stack, holds)) {
+        if let Some(&known) = self.automaton.completions.estimates.lock().after.get(&(stack, holds))
+        {
             return Ok(known);
         }
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
-        let ways = self.object_ways_after(json, pending, holds, of)?;
+        let ways = json.object_ways_after(pending, holds, of)?;
         let least = self.least_after(json, parent, ways)?;
-        self.completions.held.add(map_entry::<(StackId, Verdict), u32>());
-        self.completions.estimates.lock().after.insert((stack, holds), least);
+        self.automaton.completions.held.add(map_entry::<(StackId, Verdict), u32>());
+        self.automaton.completions.estimates.lock().after.insert((stack, holds), least);
         Ok(least)
     }
 
     /// The least of some ways to end what lies on a stack, each with what holds then.
     fn least_after(
         &self,
-        json: &JsonParts,
+        json: &Json,
         stack: StackId,
         ways: Vec<(u32, Verdict)>,
     ) -> Result<u32, EngineError> {
@@ -149,16 +147,16 @@ impl Automaton {
 
     /// Of the frame on top alone. A frame that waits for a value counts what comes after it.
     fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
-        let &Cell { frame, .. } = self.cell(stack);
+        let &Cell { frame, .. } = self.automaton.cell(stack);
         if let Frame::Lexeme(lexeme) = frame {
-            let lexeme = self.lexeme(lexeme);
+            let lexeme = self.automaton.lexeme(lexeme);
             let endings = lexeme.endings(lexeme.start())?;
             return Ok(endings.iter().map(|ending| ending.text.len() as u32).min().unwrap_or(0));
         }
         if frame.is_rule() {
             return self.estimate_rule(frame, depth);
         }
-        let Some(json) = self.json() else { return Ok(0) };
+        let Some(json) = self.automaton.json() else { return Ok(0) };
         let of = |schema: SchemaId| self.estimate_schema(json, schema);
         match frame {
             Frame::End | Frame::Lexeme(_) | Frame::Row(_) | Frame::Tokens(_) => Ok(0),
@@ -173,26 +171,24 @@ impl Automaton {
                 Ok(least)
             }
             Frame::Part(group) => {
-                let state = self.object_start(json, group)?;
-                Ok(1 + self.object_left(json, state, of)?)
+                let state = json.object_start(self.automaton, group)?;
+                Ok(1 + json.object_left(state, of)?)
             }
-            Frame::ObjectOpen(state) | Frame::ObjectAfter(state) => {
-                self.object_left(json, state, of)
-            }
-            Frame::ObjectKey(state) => Ok(self.object_left(json, state, of)?.max(LEAST_MEMBER)),
-            Frame::AwaitMember(pending) => self.object_left_after(json, pending, of),
+            Frame::ObjectOpen(state) | Frame::ObjectAfter(state) => json.object_left(state, of),
+            Frame::ObjectKey(state) => Ok(json.object_left(state, of)?.max(LEAST_MEMBER)),
+            Frame::AwaitMember(pending) => json.object_left_after(pending, of),
             Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
-                self.array_left(json, state, 0, of)
+                json.arrays.array_left(state, 0, of)
             }
             Frame::AwaitItem(pending) | Frame::AwaitComparedItem(pending) => {
-                self.array_left(json, self.item_of(json, pending), 1, of)
+                json.arrays.array_left(json.arrays.item_of(pending), 1, of)
             }
         }
     }
 
     /// Estimates a frame of rules.
     fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32, EngineError> {
-        let Some(rules) = self.rules() else { return Ok(0) };
+        let Some(rules) = self.automaton.rules() else { return Ok(0) };
         let symbols = &rules.symbols;
         let of = |symbol: SymbolId| match symbols.is_nullable(symbol) {
             true => 0,
@@ -219,7 +215,7 @@ impl Automaton {
     /// than are looked at.
     fn shortest_symbols(&self, rules: &Rules) -> &[u32] {
         let Program { symbols, leaves, .. } = &*rules.program;
-        self.completions.symbols.get_or_init(|| {
+        self.automaton.completions.symbols.get_or_init(|| {
             if symbols.len() > MAX_SYMBOLS {
                 return Box::default();
             }
@@ -264,19 +260,19 @@ impl Automaton {
                     }
                 }
             }
-            self.completions.held.add(shortest.len() * 4);
+            self.automaton.completions.held.add(shortest.len() * 4);
             shortest.into()
         })
     }
 
     /// About the length of a shortest value that satisfies a schema.
-    fn estimate_schema(&self, json: &JsonParts, schema: SchemaId) -> Result<u32, EngineError> {
-        let mut estimates = self.completions.estimates.lock();
+    fn estimate_schema(&self, json: &Json, schema: SchemaId) -> Result<u32, EngineError> {
+        let mut estimates = self.automaton.completions.estimates.lock();
         if let Some(&known) = estimates.schemas.get(&schema) {
             return Ok(known);
         }
         let mut fixpoint = Fixpoint {
-            automaton: self,
+            automaton: self.automaton,
             json,
             known: &mut estimates.schemas,
             scalars: FxHashMap::default(),
@@ -291,7 +287,7 @@ impl Automaton {
                 estimates.schemas.remove(schema);
             }
         }
-        self.completions.held.add(order.len() * map_entry::<SchemaId, u32>());
+        self.automaton.completions.held.add(order.len() * map_entry::<SchemaId, u32>());
         found
     }
 }
@@ -356,8 +352,8 @@ impl Fixpoint<'_> {
         }
         let mut schemas = Schemas::new(self.json.narrows);
         schemas.require(schema);
-        let query = self.automaton.query(self.json, schemas)?;
-        let starts = self.automaton.value_starts(self.json, query)?;
+        let query = self.json.query(schemas)?;
+        let starts = self.json.value_starts(self.automaton, query)?;
         let mut least = UNKNOWN;
         for scalar in &starts.scalars {
             let lexeme = self.automaton.lexeme(scalar.lexeme);
@@ -370,7 +366,7 @@ impl Fixpoint<'_> {
     }
 
     fn object(&mut self, spec: &ObjectSpec) -> u32 {
-        let mut members = Members::default();
+        let mut members = Lengths::default();
         for property in spec.properties.iter().filter(|property| property.required) {
             members.add(name_length(&property.name), self.ask(property.schema));
         }
@@ -392,66 +388,4 @@ impl Fixpoint<'_> {
     fn array(&mut self, spec: &ArraySpec) -> u32 {
         array_length(spec, 0, |schema| self.ask(schema)).saturating_add(2).min(UNKNOWN)
     }
-}
-
-/// Members of an object, or items, that must come.
-#[derive(Debug, Default)]
-pub(crate) struct Members {
-    sum: u64,
-    pub count: u64,
-}
-
-impl Members {
-    /// One, with the length of its key and colon, and that of its value.
-    pub fn add(&mut self, key: u32, value: u32) {
-        self.sum += u64::from(key) + u64::from(value);
-        self.count += 1;
-    }
-
-    /// Several of the same length.
-    pub fn add_more(&mut self, count: u64, length: u32) {
-        self.sum = self.sum.saturating_add(count.min(MAX_COUNTED) * u64::from(length));
-        self.count = self.count.saturating_add(count);
-    }
-
-    /// With the commas between them.
-    pub fn length(&self) -> u32 {
-        let commas = self.count.saturating_sub(1).min(MAX_COUNTED);
-        u32::try_from(self.sum + commas).unwrap_or(UNKNOWN).min(UNKNOWN)
-    }
-}
-
-/// Returns the length of a name with its quotes and the colon.
-pub(crate) fn name_length(name: &str) -> u32 {
-    spell(name, Spelling::JsonString).len() as u32 + 3
-}
-
-/// Returns the estimated length of the required items after this many, with their commas.
-pub(crate) fn array_length(
-    spec: &ArraySpec,
-    came: u64,
-    mut of: impl FnMut(SchemaId) -> u32,
-) -> u32 {
-    let mut items = Members::default();
-    let mut least = spec.min_items.saturating_sub(came);
-    for contains in &spec.contains {
-        let from = contains.from.saturating_sub(came);
-        least = least.max(contains.min.saturating_add(if contains.min > 0 { from } else { 0 }));
-    }
-    if spec.repeats {
-        least = least.max(2);
-    }
-    let counted = spec.contains.iter().filter(|contains| contains.min > 0);
-    let counted = counted.map(|contains| of(contains.schema)).max().unwrap_or(0);
-    let prefix = usize::try_from(came).unwrap_or(usize::MAX).min(spec.prefix.len());
-    let prefix = spec.prefix[prefix..].iter().take(usize::try_from(least).unwrap_or(usize::MAX));
-    for &schema in prefix {
-        items.add(0, of(schema));
-    }
-    let more = least.saturating_sub(items.count);
-    if more > 0 {
-        let item = spec.items.map_or(UNKNOWN, &mut of);
-        items.add_more(more, item.max(counted));
-    }
-    items.length()
 }

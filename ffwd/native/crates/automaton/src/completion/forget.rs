@@ -17,11 +17,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::completion::search::EndingText;
+use crate::completion::search::{Completing, EndingText};
 use crate::error::EngineError;
-use crate::json::keys::TextId;
 use crate::run::automaton::Automaton;
-use crate::stacks::frame::{Cell, Frame, StackId};
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_grammar::symbols::Symbol;
 use ffwd_regular::expr::Spelling;
@@ -88,18 +90,22 @@ impl Automaton {
         }
         forgetful
     }
+}
 
+impl Completing<'_> {
     /// The configurations of which less is asked, those of which the least is asked first.
     pub(crate) fn relaxed(
         &self,
         threads: &[Thread],
     ) -> Result<SmallVec<[Threads; 2]>, EngineError> {
         let mut relaxed: SmallVec<[Threads; 2]> = SmallVec::new();
-        let forgetful = Self::forget(threads);
-        if threads.iter().any(|thread| self.has_history(thread.stack)) {
+        let forgetful = Automaton::forget(threads);
+        if threads.iter().any(|thread| self.automaton.has_history(thread.stack)) {
             let mut alone = forgetful.clone();
             for thread in &mut alone {
-                thread.stack = self.as_if_none_came(thread.stack)?;
+                if let Some(compared) = self.automaton.compared() {
+                    thread.stack = compared.as_if_none_came(thread.stack)?;
+                }
             }
             alone.sort_unstable();
             alone.dedup();
@@ -119,7 +125,7 @@ impl Automaton {
         threads: &[Thread],
         written: &Written,
     ) -> Result<bool, EngineError> {
-        match threads.iter().any(|thread| self.has_history(thread.stack)) {
+        match threads.iter().any(|thread| self.automaton.has_history(thread.stack)) {
             true => self.is_ended_by(threads, &written.ending),
             false => Ok(!self.may_repeat(threads, written)),
         }
@@ -130,8 +136,8 @@ impl Automaton {
     /// forgotten. `ended`: at which arrays lie in which an item has just come.
     ///
     /// # Errors
-    /// As [`Self::completion`].
-    pub fn shared_completion(
+    /// As [`Self::shortest`].
+    pub fn shared(
         &self,
         forgetful: &[Thread],
         left: &[u32],
@@ -163,13 +169,13 @@ impl Automaton {
     pub fn ended_items(&self, before: &[Thread], after: &[Thread]) -> SmallVec<[u32; 2]> {
         let mut ended = SmallVec::new();
         for thread in before {
-            let mut at = self.level(thread.stack);
+            let mut at = self.automaton.level(thread.stack);
             while at != StackId::END {
-                let &Cell { parent, height, .. } = self.cell(at);
+                let &Cell { parent, height, .. } = self.automaton.cell(at);
                 if !after.iter().all(|thread| self.is_within(thread.stack, at, height)) {
                     ended.push(height);
                 }
-                at = self.level(parent);
+                at = self.automaton.level(parent);
             }
         }
         ended
@@ -178,8 +184,8 @@ impl Automaton {
     /// Whether a stack has another one of some height below it.
     fn is_within(&self, stack: StackId, other: StackId, height: u32) -> bool {
         let mut at = stack;
-        while self.cell(at).height > height {
-            at = self.cell(at).parent;
+        while self.automaton.cell(at).height > height {
+            at = self.automaton.cell(at).parent;
         }
         at == other
     }
@@ -189,22 +195,17 @@ impl Automaton {
         threads.iter().all(|thread| self.is_within_string(thread))
     }
 
-    /// How many frames a stack has.
-    pub fn height(&self, stack: StackId) -> u32 {
-        self.cell(stack).height
-    }
-
     /// At which heights of the stacks objects and arrays lie whose keys and items are recorded.
     pub(crate) fn levels_beside(&self, threads: &[Thread]) -> FxHashSet<u32> {
         let mut levels = FxHashSet::default();
         for thread in threads {
             if thread.text == TextId::ANY {
-                levels.insert(self.cell(thread.stack).height);
+                levels.insert(self.automaton.cell(thread.stack).height);
             }
             if thread.transcript == TextId::ANY {
                 let mut at = thread.stack;
                 while at != StackId::END {
-                    let &Cell { frame, parent, height, .. } = self.cell(at);
+                    let &Cell { frame, parent, height, .. } = self.automaton.cell(at);
                     if matches!(frame, Frame::AwaitComparedItem(_)) {
                         levels.insert(height);
                     }
@@ -217,7 +218,7 @@ impl Automaton {
 
     /// Whether a completion that was found without them may repeat what threads have recorded.
     pub(crate) fn may_repeat(&self, threads: &[Thread], written: &Written) -> bool {
-        let (Some(json), false) = (self.json(), written.distinct.is_empty()) else {
+        let (Some(json), false) = (self.automaton.json(), written.distinct.is_empty()) else {
             return false;
         };
         // Within an item that is not known, what is written was not compared with itself either.
@@ -236,19 +237,19 @@ impl Automaton {
     /// Whether a thread is behind the opening quote of a string.
     fn is_within_string(&self, thread: &Thread) -> bool {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return false };
-        let lexeme = self.lexeme(index);
+        let lexeme = self.automaton.lexeme(index);
         lexeme.spec().spelling == Spelling::JsonString && !lexeme.is_start(thread.lex_state())
     }
 
     /// How much of a kind must still come on top of a stack: items, members, repeats. `None` for
     /// frames that do not count.
     pub(crate) fn left_of(&self, stack: StackId) -> Option<u64> {
-        match self.cell(stack).frame {
+        match self.automaton.cell(stack).frame {
             Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
-                Some(self.items_left(self.json()?, state))
+                Some(self.automaton.json()?.arrays.items_left(state))
             }
-            Frame::Count(count) => Some(self.rules()?.counts.get(count).min.into()),
-            Frame::Symbol(symbol) => match *self.rules()?.symbols.get(symbol) {
+            Frame::Count(count) => Some(self.automaton.rules()?.counts.get(count).min.into()),
+            Frame::Symbol(symbol) => match *self.automaton.rules()?.symbols.get(symbol) {
                 Symbol::Repeat { min, .. } => Some(min.into()),
                 _ => None,
             },

@@ -11,31 +11,31 @@
 //! A new kind of frame needs an estimate; without one it is searched like any other.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::completion::estimate::{Estimates, UNKNOWN};
 use crate::completion::forget::Written;
 use crate::error::EngineError;
-use crate::interning::memory::{map_entry, Bytes};
-use crate::json::keys::{KeyNode, TextId};
-use crate::run::automaton::{Automaton, JsonParts};
-use crate::stacks::frame::{Cell, Frame, StackId};
+use crate::interning::memory::map_entry;
+use crate::json::keys::KeyNode;
+use crate::json::lengths::UNKNOWN;
+use crate::json::relaid::is_relaid;
+use crate::json::tables::Json;
+use crate::run::automaton::Automaton;
+use crate::run::completions::{Between, Edge, Known};
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
+use ffwd_grammar::symbols::{Symbol, SymbolId};
+use ffwd_grammar::NodeId;
 use ffwd_regular::expr::lexeme::Ends;
-use ffwd_regular::expr::{LexState, Lexeme, Verdict};
-
-/// A lexeme that has ended and must not continue; the text after it must not continue it.
-type Ended = Option<(u32, LexState)>;
-
-/// The state of a text between two lexemes: the stack, the current item if later ones are compared
-/// with it, and the lexeme that has just ended.
-pub(crate) type Between = (StackId, TextId, Ended);
+use ffwd_regular::expr::{Lexeme, Verdict};
 
 /// A text with which something ends, and tokens that are taken as a whole, each with the place in the
 /// text before which it comes.
@@ -65,50 +65,6 @@ impl EndingText {
     }
 }
 
-/// A text, and what follows it.
-#[derive(Clone, Debug)]
-pub(crate) struct Edge {
-    pub text: Arc<[u8]>,
-    /// As in [`EndingText`].
-    pub tokens: SmallVec<[(usize, u32); 1]>,
-    pub to: Between,
-    /// The parts of it that must differ from earlier ones.
-    pub distinct: Distinct,
-}
-
-impl Edge {
-    fn of(text: Arc<[u8]>, to: Between) -> Self {
-        Self { text, tokens: SmallVec::new(), to, distinct: None }
-    }
-
-    fn length(&self) -> u32 {
-        (self.text.len() + self.tokens.len()) as u32
-    }
-}
-
-/// The parts of a text that must differ from their neighbours: keys without a name, with their
-/// quotes, and items of an array. Most texts have none.
-pub(crate) type Distinct = Option<Arc<[Arc<[u8]>]>>;
-
-/// How a text goes on that is between two lexemes.
-#[derive(Clone, Debug)]
-struct Known {
-    /// To where something is off the stack. `None` where that was not found.
-    edge: Option<Edge>,
-    /// The cached length of the rest.
-    length: Option<Option<u32>>,
-}
-
-/// The cached completions.
-#[derive(Debug, Default)]
-pub(crate) struct Completions {
-    known: Mutex<FxHashMap<Between, Known>>,
-    pub estimates: Mutex<Estimates>,
-    /// The estimates of the symbols of rules.
-    pub symbols: OnceLock<Box<[u32]>>,
-    pub held: Bytes,
-}
-
 /// How many stacks one search may look at.
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
 /// About how long a text may be that is looked for at all, in bytes.
@@ -134,13 +90,44 @@ struct Visit {
     tokens: SmallVec<[(usize, u32); 1]>,
 }
 
+/// Finds short texts that end a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Completing<'a> {
+    pub(crate) automaton: &'a Automaton,
+}
+
 impl Automaton {
+    /// The short texts that end the texts of configurations.
+    pub fn completing(&self) -> Completing<'_> {
+        Completing { automaton: self }
+    }
+}
+
+impl Completing<'_> {
+    /// A short text of a part with a limit; `None` where it may be empty, or none is found.
+    pub fn of_part(&self, part: NodeId) -> Result<Option<EndingText>, EngineError> {
+        let Some(rules) = self.automaton.rules() else { return Ok(None) };
+        let symbols = &rules.program.symbols;
+        for id in (0..symbols.len() as u32).map(SymbolId) {
+            let &Symbol::Marked(node, inner) = symbols.get(id) else { continue };
+            if node != part {
+                continue;
+            }
+            if symbols.is_nullable(inner) {
+                return Ok(None);
+            }
+            let stack = rules.push_symbol(self.automaton, inner, StackId::END)?;
+            return self.shortest(self.automaton.starts(stack)?);
+        }
+        Ok(None)
+    }
+
     /// Bytes, and tokens as a whole, after which a text is complete that stands in a configuration,
     /// mostly a shortest such text. `None` where that takes too long to find.
     ///
     /// # Errors
     /// A limit of what is built on the way is passed.
-    pub fn completion(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
+    pub fn shortest(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
         for like in self.relaxed(threads)? {
             let Some(written) = self.written(&like, &self.levels_beside(&like))? else {
                 return Ok(None);
@@ -160,7 +147,7 @@ impl Automaton {
         levels: &FxHashSet<u32>,
     ) -> Result<Option<Written>, EngineError> {
         let mut written = Written::default();
-        if self.accepts(threads)? {
+        if self.automaton.accepts(threads)? {
             return Ok(Some(written));
         }
         let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
@@ -169,7 +156,7 @@ impl Automaton {
         while at.0 != StackId::END {
             let Some(edge) = self.way_off(at)? else { return Ok(None) };
             if let Some(distinct) = &edge.distinct {
-                if levels.contains(&self.cell(at.0).height) {
+                if levels.contains(&self.automaton.cell(at.0).height) {
                     written.distinct.extend_from_slice(distinct);
                 }
             }
@@ -177,7 +164,7 @@ impl Automaton {
             at = edge.to;
         }
         // Adjacent lexemes of rules may parse the rest differently.
-        if self.rules().is_some() {
+        if self.automaton.rules().is_some() {
             let ends = self.is_ended_by(threads, &written.ending)?;
             return Ok(ends.then_some(written));
         }
@@ -191,7 +178,7 @@ impl Automaton {
         ending: &EndingText,
     ) -> Result<bool, EngineError> {
         match self.read_ending(threads, ending)? {
-            Some(end) => self.accepts(&end),
+            Some(end) => self.automaton.accepts(&end),
             None => Ok(false),
         }
     }
@@ -204,28 +191,28 @@ impl Automaton {
         let mut threads = Threads::from_slice(threads);
         let mut read = 0;
         for &(place, token) in &ending.tokens {
-            let Some(next) = self.walk(&threads, &ending.text[read..place])? else {
+            let Some(next) = self.automaton.walk(&threads, &ending.text[read..place])? else {
                 return Ok(None);
             };
-            threads = self.step_token(&next, token)?;
+            threads = self.automaton.step_token(&next, token)?;
             if threads.is_empty() {
                 return Ok(None);
             }
             read = place;
         }
-        self.walk(&threads, &ending.text[read..])
+        self.automaton.walk(&threads, &ending.text[read..])
     }
 
-    /// The length of [`Self::completion`].
+    /// The length of [`Self::shortest`].
     ///
     /// # Errors
     /// As there.
-    pub fn completion_length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
-        let is_plain = self.rules().is_none() && self.relaxed(threads)?.is_empty();
+    pub fn length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
+        let is_plain = self.automaton.rules().is_none() && self.relaxed(threads)?.is_empty();
         if !is_plain {
-            return Ok(self.completion(threads)?.map(|bytes| bytes.len()));
+            return Ok(self.shortest(threads)?.map(|bytes| bytes.len()));
         }
-        if self.accepts(threads)? {
+        if self.automaton.accepts(threads)? {
             return Ok(Some(0));
         }
         Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
@@ -268,7 +255,9 @@ impl Automaton {
             if at.0 == StackId::END {
                 break Some(0);
             }
-            if let Some(known) = self.completions.known.lock().get(&at).and_then(|k| k.length) {
+            if let Some(known) =
+                self.automaton.completions.known.lock().get(&at).and_then(|k| k.length)
+            {
                 break known;
             }
             match self.way_off(at)? {
@@ -279,7 +268,7 @@ impl Automaton {
                 None => break None,
             }
         };
-        let mut known = self.completions.known.lock();
+        let mut known = self.automaton.completions.known.lock();
         for (at, text) in way.into_iter().rev() {
             length = length.map(|length: u32| length.saturating_add(text));
             if let Some(known) = known.get_mut(&at) {
@@ -291,7 +280,7 @@ impl Automaton {
 
     /// A text after which something is off a stack.
     fn way_off(&self, start: Between) -> Result<Option<Edge>, EngineError> {
-        if let Some(known) = self.completions.known.lock().get(&start) {
+        if let Some(known) = self.automaton.completions.known.lock().get(&start) {
             return Ok(known.edge.clone());
         }
         let edge = self.search(start)?;
@@ -300,13 +289,17 @@ impl Automaton {
             edge.text.len() + distinct.map(|text| text.len() + 16).sum::<usize>()
         };
         let text = edge.as_ref().map_or(0, bytes);
-        self.completions.held.add(map_entry::<Between, Known>() + text);
-        self.completions.known.lock().insert(start, Known { edge: edge.clone(), length: None });
+        self.automaton.completions.held.add(map_entry::<Between, Known>() + text);
+        self.automaton
+            .completions
+            .known
+            .lock()
+            .insert(start, Known { edge: edge.clone(), length: None });
         Ok(edge)
     }
 
     fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
-        let &Cell { height, parent, .. } = self.cell(start.0);
+        let &Cell { height, parent, .. } = self.automaton.cell(start.0);
         // If very much is required, take one step of it.
         let left = self.left_of(start.0).filter(|&left| left > MANY);
         let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
@@ -330,15 +323,15 @@ impl Automaton {
                     (_, None) => false,
                 };
                 let is_step = current != 0 && at.2.is_none() && is_nearer;
-                Ok(is_step && self.is_relaid(parent, self.cell(at.0).parent)?)
+                Ok(is_step && is_relaid(self.automaton, parent, self.automaton.cell(at.0).parent)?)
             };
-            if self.cell(at.0).height < height || is_step()? {
+            if self.automaton.cell(at.0).height < height || is_step()? {
                 return Ok(Some(self.edge_of(&visits, current)));
             }
             if visits.len() > MAX_COMPLETION_STEPS {
                 return Ok(None);
             }
-            for thread in &self.following(at.0, at.1)? {
+            for thread in &self.automaton.following(at.0, at.1)? {
                 if thread.lexeme == ThreadLexeme::End {
                     // The rest of the stack may be empty.
                     edges.push(Edge::of(Arc::from([]), (StackId::END, TextId::NONE, None)));
@@ -347,7 +340,7 @@ impl Automaton {
                 }
             }
             if let Some((lexeme, state)) = at.2 {
-                let lexeme = self.lexeme(lexeme);
+                let lexeme = self.automaton.lexeme(lexeme);
                 let mut failed = Ok(());
                 edges.retain(|edge| {
                     match edge.text.first().map(|&byte| lexeme.next(state, byte)) {
@@ -389,13 +382,13 @@ impl Automaton {
             visit = visits[visit].from;
         }
         way.reverse();
-        let &Cell { height, frame, .. } = self.cell(visits[0].at.0);
+        let &Cell { height, frame, .. } = self.automaton.cell(visits[0].at.0);
         let is_array = matches!(frame, Frame::ArrayOpen(_) | Frame::ArrayAfter(_));
         let mut distinct: Vec<Arc<[u8]>> = Vec::new();
         let mut item: Vec<u8> = Vec::new();
         for &visit in &way {
             let Visit { from, text, is_key, .. } = &visits[visit];
-            let level = self.cell(visits[*from].at.0).height;
+            let level = self.automaton.cell(visits[*from].at.0).height;
             if *is_key && level == height {
                 distinct.push(text.clone());
             }
@@ -424,14 +417,14 @@ impl Automaton {
         match thread.lexeme {
             ThreadLexeme::End => {}
             ThreadLexeme::Tokens(set) => {
-                if let Some(&(token, _)) = self.token_set(set).first() {
-                    let to = self.between(self.cell(thread.stack).parent, TextId::NONE);
+                if let Some(&(token, _)) = self.automaton.token_set(set).first() {
+                    let to = self.between(self.automaton.cell(thread.stack).parent, TextId::NONE);
                     let tokens = SmallVec::from_slice(&[(0, token)]);
                     edges.push(Edge { tokens, ..Edge::of(Arc::from([]), to) });
                 }
             }
             ThreadLexeme::Lexeme(index) => {
-                let lexeme = self.lexeme(index);
+                let lexeme = self.automaton.lexeme(index);
                 let before = edges.len();
                 for ending in lexeme.endings(thread.lex_state())?.iter() {
                     let accept = lexeme.accept(ending.end);
@@ -441,7 +434,9 @@ impl Automaton {
                         edge.to.2 = Some((index, ending.end));
                     }
                     // Behind an item that came nothing may come.
-                    if !self.has_history(thread.stack) || !self.starts(edge.to.0)?.is_empty() {
+                    if !self.automaton.has_history(thread.stack)
+                        || !self.automaton.starts(edge.to.0)?.is_empty()
+                    {
                         edges.push(edge);
                     }
                 }
@@ -451,7 +446,7 @@ impl Automaton {
                 self.other_members(thread, index, edges)?;
             }
             ThreadLexeme::Key => {
-                if let Some(json) = self.json() {
+                if let Some(json) = self.automaton.json() {
                     self.key_edges(json, thread, edges)?;
                 }
             }
@@ -461,11 +456,12 @@ impl Automaton {
 
     /// The end of an item that others came before, where the shortest ones may be some of these.
     fn unused_edge(&self, thread: &Thread, index: u32) -> Result<Option<Edge>, EngineError> {
-        if !self.has_history(thread.stack) {
+        if !self.automaton.has_history(thread.stack) {
             return Ok(None);
         }
-        let Some(beginning) = self.unused_ending(thread)? else { return Ok(None) };
-        let lexeme = self.lexeme(index);
+        let Some(compared) = self.automaton.compared() else { return Ok(None) };
+        let Some(beginning) = compared.unused_ending(thread)? else { return Ok(None) };
+        let lexeme = self.automaton.lexeme(index);
         let mut state = thread.lex_state();
         for &byte in &beginning {
             let Some(next) = lexeme.next(state, byte)? else { return Ok(None) };
@@ -482,7 +478,7 @@ impl Automaton {
         for (rest, end) in if state.is_final() { &ends[..] } else { &endings[..] } {
             let text: Arc<[u8]> = [&beginning[..], rest].concat().into();
             let edge = self.ended(thread, &text, lexeme.accept(*end), end.is_final())?;
-            if !self.starts(edge.to.0)?.is_empty() {
+            if !self.automaton.starts(edge.to.0)?.is_empty() {
                 return Ok(Some(edge));
             }
         }
@@ -497,16 +493,17 @@ impl Automaton {
         index: u32,
         edges: &mut Vec<Edge>,
     ) -> Result<(), EngineError> {
-        let rivals = match self.cell(thread.stack).frame {
-            Frame::Value(_) => self.num_rivals_of_member(thread)?,
-            _ => 0,
+        let is_value = matches!(self.automaton.cell(thread.stack).frame, Frame::Value(_));
+        let rivals = match self.automaton.compared().filter(|_| is_value) {
+            Some(compared) => compared.num_rivals_of_member(thread)?,
+            None => 0,
         };
         if rivals == 0 {
             return Ok(());
         }
-        let lexeme = self.lexeme(index);
+        let lexeme = self.automaton.lexeme(index);
         let start = (Vec::new(), thread.lex_state());
-        let mut pending = std::collections::VecDeque::from([start]);
+        let mut pending = VecDeque::from([start]);
         let mut tried = 0;
         let mut found = 0;
         while let Some((text, state)) = pending.pop_front() {
@@ -518,7 +515,7 @@ impl Automaton {
                 if next.accepts() {
                     let (text, accept) = (Arc::from(&text[..]), lexeme.accept(next));
                     let edge = self.ended(thread, &text, accept, next.is_final())?;
-                    if !self.starts(edge.to.0)?.is_empty() {
+                    if !self.automaton.starts(edge.to.0)?.is_empty() {
                         edges.push(edge);
                         found += 1;
                     }
@@ -543,7 +540,7 @@ impl Automaton {
         is_final: bool,
     ) -> Result<Edge, EngineError> {
         let mut ended = *thread;
-        if let Some(json) = self.json() {
+        if let Some(json) = self.automaton.json() {
             // The closing quote is no part of a key.
             let key = &text[..text.len() - usize::from(is_final && !text.is_empty())];
             let texts = &json.keys.texts;
@@ -552,35 +549,40 @@ impl Automaton {
             ended.transcript =
                 text.iter().try_fold(transcript, |id, &byte| texts.append(id, byte))?;
         }
-        let stack = self.exit_thread(&ended, accept)?;
+        let stack = self.automaton.exit_thread(&ended, accept)?;
         Ok(Edge::of(text.clone(), self.between(stack, ended.transcript)))
     }
 
     fn between(&self, stack: StackId, transcript: TextId) -> Between {
-        (stack, if self.cell(stack).transcribed { transcript } else { TextId::NONE }, None)
+        (
+            stack,
+            if self.automaton.cell(stack).transcribed { transcript } else { TextId::NONE },
+            None,
+        )
     }
 
     /// The keys that may come: those that some alternative still needs, or of which one must come so
     /// that it does not meet what is excluded from it, and where there are none, a few others.
     fn key_edges(
         &self,
-        json: &JsonParts,
+        json: &Json,
         thread: &Thread,
         edges: &mut Vec<Edge>,
     ) -> Result<(), EngineError> {
-        let (Frame::ObjectOpen(state) | Frame::ObjectKey(state)) = self.cell(thread.stack).frame
+        let (Frame::ObjectOpen(state) | Frame::ObjectKey(state)) =
+            self.automaton.cell(thread.stack).frame
         else {
             return Ok(());
         };
         let node = json.keys.node(thread.key_node());
         let (needed, others) =
-            self.needed_names(json, state, json.keys.allowed_names(&node), MAX_KEYS)?;
+            json.needed_names(state, json.keys.allowed_names(&node), MAX_KEYS)?;
         let any = needed.is_empty();
         let names =
             if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
         for name in names {
             let text: Arc<[u8]> = json.keys.rest_of_name(&node, name).into();
-            let stack = self.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+            let stack = self.automaton.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
             let texts = &json.keys.texts;
             let transcript =
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
@@ -597,9 +599,9 @@ impl Automaton {
     /// A key without a name that has not come yet.
     fn other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Edge>, EngineError> {
         let Some(base) = node.base else { return Ok(None) };
-        let lexeme = self.lexeme(base.lexeme);
+        let lexeme = self.automaton.lexeme(base.lexeme);
         // Beginnings, the shortest first, each with the state of the lexeme that it leads to.
-        let mut pending = std::collections::VecDeque::from([(Vec::new(), base.state)]);
+        let mut pending = VecDeque::from([(Vec::new(), base.state)]);
         let mut tried = 0;
         while let Some((beginning, state)) = pending.pop_front() {
             meter::charge(4)?;
@@ -624,8 +626,8 @@ impl Automaton {
 
     /// Returns the state at a key's colon, if the key is allowed.
     fn after_key(&self, thread: &Thread, text: &[u8]) -> Result<Option<Between>, EngineError> {
-        let Some(threads) = self.walk(&[*thread], text)? else { return Ok(None) };
-        let is_colon = |thread: &&Thread| self.cell(thread.stack).frame == Frame::Colon;
+        let Some(threads) = self.automaton.walk(&[*thread], text)? else { return Ok(None) };
+        let is_colon = |thread: &&Thread| self.automaton.cell(thread.stack).frame == Frame::Colon;
         let after = threads.iter().find(is_colon);
         Ok(after.map(|after| self.between(after.stack, after.transcript)))
     }

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::EngineError;
-use crate::json::array::ArrayStateId;
-use crate::json::object::ObjectStateId;
 use crate::json::punctuation::index;
-use crate::json::value::QueryId;
-use crate::rules::starts::{Leaf, Rules};
-use crate::run::automaton::{Automaton, JsonParts};
-use crate::stacks::frame::{Cell, Frame, StackId};
+use crate::json::tables::Json;
+use crate::rules::leaf::Leaf;
+use crate::rules::tables::Rules;
+use crate::run::automaton::Automaton;
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{ArrayStateId, ObjectStateId, QueryId, StackId};
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_grammar::NodeId;
 use ffwd_json_schema::{Normal, SchemaId};
@@ -78,7 +80,20 @@ const FEW_ENDINGS: usize = 64;
 /// How many of the last bytes tell which terminals have begun.
 pub const TAIL: usize = 4_096;
 
+/// Says of threads what people ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Explaining<'a> {
+    pub(crate) automaton: &'a Automaton,
+}
+
 impl Automaton {
+    /// What may come next, and why something may not.
+    pub fn explaining(&self) -> Explaining<'_> {
+        Explaining { automaton: self }
+    }
+}
+
+impl Explaining<'_> {
     /// Returns the continuations of threads, at most `most`, and how many more there are. `tail`
     /// has the last bytes of the text, of which [`TAIL`] are examined.
     ///
@@ -130,10 +145,10 @@ impl Automaton {
         let mut after = Vec::new();
         for thread in threads {
             if let ThreadLexeme::Lexeme(index) = thread.lexeme {
-                let accept = self.lexeme(index).accept(thread.lex_state());
+                let accept = self.automaton.lexeme(index).accept(thread.lex_state());
                 if accept != 0 {
-                    let stack = self.exit_thread(thread, accept)?;
-                    after.extend_from_slice(self.starts(stack)?);
+                    let stack = self.automaton.exit_thread(thread, accept)?;
+                    after.extend_from_slice(self.automaton.starts(stack)?);
                 }
             }
         }
@@ -146,7 +161,7 @@ impl Automaton {
         tail: &[u8],
         found: &mut Vec<Expected>,
     ) -> Result<(), EngineError> {
-        let &Cell { frame, .. } = self.cell(thread.stack);
+        let &Cell { frame, .. } = self.automaton.cell(thread.stack);
         let index = match thread.lexeme {
             ThreadLexeme::End => {
                 let (what, schemas) = (What::End, Vec::new());
@@ -164,19 +179,23 @@ impl Automaton {
             }
             ThreadLexeme::Lexeme(index) => index,
         };
-        let lexeme = self.lexeme(index).clone();
+        let lexeme = self.automaton.lexeme(index).clone();
         let begun = !lexeme.is_start(thread.lex_state());
         let mut push = |what: What, schemas: Vec<SchemaId>, example: Option<Arc<[u8]>>| {
             found.push(Expected { what, begun, schemas, example });
         };
         let text = shortest(&lexeme, thread.lex_state(), |_| true)?;
-        let Some(json) = self.json().filter(|_| is_json(frame, self.json())) else {
-            match (self.rules(), frame) {
+        let Some(json) = self.automaton.json().filter(|_| is_json(frame, self.automaton.json()))
+        else {
+            match (self.automaton.rules(), frame) {
                 (Some(rules), Frame::Row(_) | Frame::Begun) => {
                     let endings = lexeme.endings(thread.lex_state())?.len();
                     for (place, language) in lexeme.spec().languages.iter().enumerate() {
                         // Parts of a divided row contain the others too, and have no exit for them.
-                        if self.leads_nowhere(self.exit_thread(thread, 1 << place)?) {
+                        if self
+                            .automaton
+                            .leads_nowhere(self.automaton.exit_thread(thread, 1 << place)?)
+                        {
                             continue;
                         }
                         let ends = |verdict: Verdict| verdict >> place & 1 == 1;
@@ -221,7 +240,7 @@ impl Automaton {
             Frame::Part(_) if begun => What::Mark("{"),
             Frame::Part(_) => What::Value(Types { types: vec!["object"], ..Types::default() }),
             Frame::ObjectOpen(_) | Frame::ObjectKey(_) | Frame::ObjectAfter(_) => {
-                let marks = self.marks(json, thread.stack)?;
+                let marks = json.marks(self.automaton, thread.stack)?;
                 match place {
                     Some(index::CLOSE_EMPTY_OBJECT) => What::Mark("}"),
                     _ if frame.is_between_parts() && index == marks.close_object => What::Mark("}"),
@@ -231,7 +250,7 @@ impl Automaton {
                 }
             }
             Frame::ArrayOpen(_) | Frame::ArrayAfter(_) => {
-                let marks = self.marks(json, thread.stack)?;
+                let marks = json.marks(self.automaton, thread.stack)?;
                 match index {
                     _ if index == marks.comma => What::Mark(","),
                     _ if Some(index) == marks.line => What::Mark("\n"),
@@ -272,6 +291,7 @@ impl Automaton {
             let mut alive = Vec::with_capacity(nodes.len());
             for &(node, language) in &nodes {
                 let own = self
+                    .automaton
                     .lexeme_store()
                     .get(&LexemeSpec::new(Spelling::Utf8, [language.clone()]))?;
                 if let Some(end) = run(&own, begun)? {
@@ -288,14 +308,16 @@ impl Automaton {
     }
 
     fn expected_key(&self, thread: &Thread) -> Result<Option<Expected>, EngineError> {
-        let Some(json) = self.json() else { return Ok(None) };
+        let Some(json) = self.automaton.json() else { return Ok(None) };
         let node = json.keys.node(thread.key_node());
         let allowed: Vec<u32> = json.keys.allowed_names(&node).collect();
         let name = |&name: &u32| json.keys.name(&node, name);
         let names: Vec<Arc<str>> = allowed.iter().take(MAX_LISTED).map(name).collect();
         let example = match (allowed.first(), node.base) {
             (Some(&name), _) => Some(json.keys.rest_of_name(&node, name).into()),
-            (None, Some(base)) => shortest(self.lexeme(base.lexeme), base.state, |_| true)?,
+            (None, Some(base)) => {
+                shortest(self.automaton.lexeme(base.lexeme), base.state, |_| true)?
+            }
             (None, None) => None,
         };
         let more = allowed.len() - names.len();
@@ -307,7 +329,7 @@ impl Automaton {
     /// Returns the types of a query's scalars that a lexeme may be.
     fn scalar_types(
         &self,
-        json: &JsonParts,
+        json: &Json,
         query: QueryId,
         lexeme: &Lexeme,
     ) -> Result<Types, EngineError> {
@@ -325,7 +347,7 @@ impl Automaton {
 
     fn types(
         &self,
-        json: &JsonParts,
+        json: &Json,
         query: QueryId,
         keep: impl Fn(&str) -> bool,
     ) -> Result<Types, EngineError> {
@@ -393,7 +415,7 @@ impl Automaton {
     /// Whether a short number of a language may have no fraction but zeros.
     fn is_whole(&self, language: &Ast) -> Result<bool, EngineError> {
         let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
-        let lexeme = self.lexeme_store().get(&spec)?;
+        let lexeme = self.automaton.lexeme_store().get(&spec)?;
         let Some(text) = shortest(&lexeme, lexeme.start(), |_| true)? else { return Ok(false) };
         if text.contains(&b'.') {
             return Ok(false);
@@ -412,10 +434,10 @@ impl Automaton {
 
     /// Returns schemas, one of which the value on top of a stack, or its current container, must
     /// satisfy.
-    pub(crate) fn asking(&self, json: &JsonParts, stack: StackId) -> Vec<SchemaId> {
+    pub(crate) fn asking(&self, json: &Json, stack: StackId) -> Vec<SchemaId> {
         let mut stack = stack;
         loop {
-            let &Cell { frame, parent, .. } = self.cell(stack);
+            let &Cell { frame, parent, .. } = self.automaton.cell(stack);
             match frame {
                 Frame::Value(query) => return self.required(json, query, Verdict::MAX),
                 Frame::ObjectOpen(id) | Frame::ObjectKey(id) | Frame::ObjectAfter(id) => {
@@ -439,8 +461,8 @@ impl Automaton {
         }
     }
 
-    fn asking_for_object(&self, json: &JsonParts, id: ObjectStateId) -> Vec<SchemaId> {
-        let facts = self.object_facts(json, id);
+    fn asking_for_object(&self, json: &Json, id: ObjectStateId) -> Vec<SchemaId> {
+        let facts = json.object_facts(id);
         let starts = json.value_starts.lock();
         let query = starts.iter().find(|(_, starts)| starts.objects.contains(&facts.group));
         let query = query.map(|(&query, _)| query);
@@ -448,8 +470,8 @@ impl Automaton {
         query.map_or(Vec::new(), |query| self.required(json, query, facts.owners))
     }
 
-    pub(crate) fn asking_for_array(&self, json: &JsonParts, id: ArrayStateId) -> Vec<SchemaId> {
-        let (group, owners) = self.array_owners(json, id);
+    pub(crate) fn asking_for_array(&self, json: &Json, id: ArrayStateId) -> Vec<SchemaId> {
+        let (group, owners) = json.arrays.array_owners(id);
         let starts = json.value_starts.lock();
         let query = starts.iter().find(|(_, starts)| starts.arrays == Some(group));
         let query = query.map(|(&query, _)| query);
@@ -458,7 +480,7 @@ impl Automaton {
     }
 
     /// The required schemas of a query whose bits are set; all of them if none is.
-    fn required(&self, json: &JsonParts, query: QueryId, bits: Verdict) -> Vec<SchemaId> {
+    fn required(&self, json: &Json, query: QueryId, bits: Verdict) -> Vec<SchemaId> {
         let all = json.queries.get(query.0).required_schemas();
         let kept = all.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
         let kept: Vec<SchemaId> = kept.map(|(_, &schema)| schema).collect();
@@ -471,7 +493,7 @@ impl Automaton {
 }
 
 /// Whether a lexeme on a stack belongs to a JSON value.
-fn is_json(frame: Frame, json: Option<&JsonParts>) -> bool {
+fn is_json(frame: Frame, json: Option<&Json>) -> bool {
     match frame {
         Frame::Lexeme(_) | Frame::Row(_) | Frame::Begun | Frame::Tokens(_) => false,
         _ => json.is_some(),

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use crate::error::EngineError;
-use crate::json::array::ArrayStateId;
+use crate::explain::expected::Explaining;
 use crate::json::keys::decoded;
-use crate::run::automaton::{Automaton, JsonParts};
-use crate::stacks::frame::{Cell, Frame, StackId};
+use crate::json::tables::Json;
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{ArrayStateId, StackId};
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_json_schema::SchemaId;
 
@@ -44,15 +47,17 @@ pub enum Why {
     UnknownKey,
 }
 
-impl Automaton {
+impl Explaining<'_> {
     /// The array of which the value on top of a stack is an item.
-    fn array_around(&self, json: &JsonParts, stack: StackId) -> Option<ArrayStateId> {
-        let &Cell { frame: Frame::Value(_) | Frame::Part(_), parent, .. } = self.cell(stack) else {
+    fn array_around(&self, json: &Json, stack: StackId) -> Option<ArrayStateId> {
+        let &Cell { frame: Frame::Value(_) | Frame::Part(_), parent, .. } =
+            self.automaton.cell(stack)
+        else {
             return None;
         };
-        match self.cell(parent).frame {
+        match self.automaton.cell(parent).frame {
             Frame::AwaitItem(pending) | Frame::AwaitComparedItem(pending) => {
-                Some(self.item_of(json, pending))
+                Some(json.arrays.item_of(pending))
             }
             _ => None,
         }
@@ -67,14 +72,14 @@ impl Automaton {
         threads: &[Thread],
         refused: &[u8],
     ) -> Result<Vec<Obstacle>, EngineError> {
-        let (Some(json), Some(&byte)) = (self.json(), refused.first()) else {
+        let (Some(json), Some(&byte)) = (self.automaton.json(), refused.first()) else {
             return Ok(Vec::new());
         };
         let mut found: Vec<Obstacle> = Vec::new();
         let after = self.after_lexemes(threads)?;
         for thread in threads.iter().chain(&after) {
             let array = self.array_around(json, thread.stack).filter(|_| byte == b']');
-            if let Some(array) = array.filter(|&array| self.array_verdict(json, array) == 0) {
+            if let Some(array) = array.filter(|&array| json.arrays.array_verdict(array) == 0) {
                 let schemas = self.asking_for_array(json, array);
                 let obstacle = Obstacle { why: Why::TooShort, schemas };
                 if !found.contains(&obstacle) {
@@ -82,24 +87,22 @@ impl Automaton {
                 }
                 continue;
             }
-            let why = match (self.cell(thread.stack).frame, byte) {
+            let why = match (self.automaton.cell(thread.stack).frame, byte) {
                 (Frame::ObjectOpen(id) | Frame::ObjectAfter(id), b'}')
-                    if self.object_verdict(json, id) == 0 =>
+                    if json.object_verdict(id) == 0 =>
                 {
-                    let facts = self.object_facts(json, id);
+                    let facts = json.object_facts(id);
                     Some(Why::Missing { names: facts.missing, members: facts.members })
                 }
-                (Frame::ObjectAfter(id), b',') if !self.object_may_go_on(json, id) => {
-                    Some(Why::NoMember)
-                }
+                (Frame::ObjectAfter(id), b',') if !json.object_may_go_on(id) => Some(Why::NoMember),
                 (Frame::ArrayOpen(id) | Frame::ArrayAfter(id), b']')
-                    if self.array_verdict(json, id) == 0 =>
+                    if json.arrays.array_verdict(id) == 0 =>
                 {
                     Some(Why::TooShort)
                 }
                 (Frame::ArrayAfter(id), b',') => {
-                    let parent = self.cell(thread.stack).parent;
-                    self.item(json, id, parent)?.is_none().then_some(Why::NoItem)
+                    let parent = self.automaton.cell(thread.stack).parent;
+                    json.item(self.automaton, id, parent)?.is_none().then_some(Why::NoItem)
                 }
                 (Frame::ObjectOpen(_) | Frame::ObjectKey(_), _)
                     if thread.lexeme == ThreadLexeme::Key =>
@@ -118,7 +121,7 @@ impl Automaton {
         Ok(found)
     }
 
-    fn refused_key(&self, json: &JsonParts, thread: &Thread, refused: &[u8]) -> Option<Why> {
+    fn refused_key(&self, json: &Json, thread: &Thread, refused: &[u8]) -> Option<Why> {
         let node = json.keys.node(thread.key_node());
         if node.is_before_quote() {
             return None;

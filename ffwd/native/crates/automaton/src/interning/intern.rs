@@ -106,3 +106,41 @@ impl<T: Eq + Hash + Held> Interner<T> {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_have_one_id() {
+        let interner: Interner<String> = Interner::new("names", 3);
+        assert!(interner.is_empty());
+        let a = interner.intern("a".into()).unwrap();
+        let b = interner.intern("b".into()).unwrap();
+        assert_eq!((a, b), (0, 1));
+        assert_eq!(interner.intern("a".into()).unwrap(), a);
+        assert_eq!(interner.get(b), "b");
+        interner.intern("c".into()).unwrap();
+        let full = interner.intern("d".into()).unwrap_err();
+        assert_eq!((full.limit, full.maximum), ("names", 3));
+        // What is known can still be asked for.
+        assert_eq!(interner.intern("c".into()).unwrap(), 2);
+        assert_eq!(interner.len(), 3);
+    }
+
+    #[test]
+    fn threads_that_intern_at_once_agree() {
+        let interner: Interner<u64> = Interner::new("numbers", 10_000);
+        let ids: Vec<Vec<u32>> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| (0..2000).map(|n| interner.intern(n * 7).unwrap()).collect())
+                })
+                .collect();
+            workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+        });
+        assert!(ids.iter().all(|of| *of == ids[0]));
+        assert_eq!(interner.len(), 2000);
+        assert!(ids[0].iter().zip(0..).all(|(&id, n)| *interner.get(id) == n * 7));
+    }
+}

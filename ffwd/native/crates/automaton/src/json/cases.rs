@@ -154,3 +154,63 @@ impl Cases {
         Ok(Some(set.negation(others)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffwd_json_schema::SchemaOptions;
+
+    /// Each value's class, read off its digits, suits what asks for the value, and what asks for
+    /// another one and is negated.
+    #[test]
+    fn classes_tell_apart_what_the_values_do() {
+        let set = SchemaSet::parse("true", SchemaOptions::new(|_| Ok((false, 0)))).unwrap();
+        let equal: Vec<SchemaId> =
+            (0..20).map(|number| set.equal_to(&number.to_string()).unwrap()).collect();
+        let is_negated = |exclusion: usize| exclusion % 3 == 0;
+        let asks: Vec<(u32, SchemaId)> = (0..15)
+            .map(|exclusion| match is_negated(exclusion) {
+                true => (exclusion as u32, set.negation(equal[exclusion]).unwrap()),
+                false => (exclusion as u32, equal[exclusion]),
+            })
+            .collect();
+        let cases = Cases::new(&set, asks.len(), &asks).unwrap().expect("there are enough");
+        let all = ExclusionSet::all(asks.len());
+        let holds = |schema: SchemaId, value: SchemaId| {
+            set.is_satisfiable(set.conjunction(&[schema, value]).unwrap()).unwrap()
+        };
+        let class_of = |value: SchemaId| {
+            let digits = cases.digits.iter().enumerate();
+            digits
+                .fold(0, |class, (place, &digit)| class | usize::from(holds(digit, value)) << place)
+        };
+        let groups = cases.alike(&all).unwrap();
+        for (number, &value) in equal.iter().enumerate() {
+            let class = class_of(value);
+            let suited = cases.suited(class, &all);
+            for exclusion in 0..asks.len() {
+                let asked = (exclusion == number) != is_negated(exclusion);
+                assert_eq!(suited.contains(exclusion), asked, "{number} for {exclusion}");
+            }
+            let (alike, classes) =
+                groups.iter().find(|(_, classes)| classes.contains(&class)).unwrap();
+            assert_eq!(*alike, suited);
+            let schema = cases.schema(&set, classes.clone()).unwrap();
+            assert!(schema.is_none_or(|schema| holds(schema, value)));
+            for (_, others) in groups.iter().filter(|(other, _)| *other != suited) {
+                let schema = cases.schema(&set, others.clone()).unwrap();
+                assert!(schema.is_some_and(|schema| !holds(schema, value)), "{number}");
+            }
+        }
+        let mut classes: Vec<usize> = groups.into_iter().flat_map(|(_, classes)| classes).collect();
+        classes.sort_unstable();
+        assert_eq!(classes, (0..=asks.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn few_are_not_told_apart() {
+        let set = SchemaSet::parse("true", SchemaOptions::new(|_| Ok((false, 0)))).unwrap();
+        let asks = [(0, set.equal_to("1").unwrap())];
+        assert!(Cases::new(&set, 1, &asks).unwrap().is_none());
+    }
+}

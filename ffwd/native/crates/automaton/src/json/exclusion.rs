@@ -12,27 +12,17 @@ use crate::json::exclusion_set::ExclusionSet;
 use crate::json::keys::decoded;
 use crate::json::monitor::{Ask, Key, Place};
 use crate::json::name_set::NameSet;
-use crate::json::object::Members;
-use crate::json::object_group::ObjectGroupId;
-use crate::run::automaton::{Automaton, JsonParts};
+use crate::json::object_state::{Feasibility, Members};
+use crate::json::tables::Json;
+use crate::stacks::ids::ObjectGroupId;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_json_schema::SchemaId;
 
-/// How many answers of [`Automaton::is_feasible`] are remembered at once.
+/// How many answers of [`Json::is_feasible`] are remembered at once.
 const MAX_REMEMBERED: usize = 1 << 18;
 /// How many sets of exclusions are tried for one member.
 const MAX_WAYS: usize = 4096;
-
-/// The arguments of [`Automaton::is_feasible`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Feasibility {
-    group: ObjectGroupId,
-    monitor: u32,
-    place: Place,
-    seen: NameSet,
-    count: u64,
-}
 
 /// A monitor's demands on a member's value.
 #[derive(Clone, Debug)]
@@ -52,21 +42,20 @@ pub struct Demand {
     pub watched: SmallVec<[(u32, SchemaId); 2]>,
 }
 
-impl Automaton {
+impl Json {
     /// Returns a monitor's demand on the value of a key; `None` if the key is not allowed.
     pub(crate) fn demand(
         &self,
-        json: &JsonParts,
         group: ObjectGroupId,
         at: u32,
         place: &Place,
         members: &Members,
         key: Key,
     ) -> Result<Option<Demand>, EngineError> {
-        let monitors = self.group(json, group);
+        let monitors = self.group(group);
         let monitor = &monitors.monitors[at as usize];
         let Members { seen, count, .. } = members;
-        let Some((schema, ordered)) = monitor.child(&json.schema, place, seen, key)? else {
+        let Some((schema, ordered)) = monitor.child(&self.schema, place, seen, key)? else {
             return Ok(None);
         };
         let (asking, kept) = monitor.split(&place.pending, key);
@@ -100,7 +89,7 @@ impl Automaton {
                 Key::Unnamed(_) => None,
             };
             let next = Place { ordered, pending: place.pending.clone() };
-            if !monitor.counts_suffice(&json.schema, &next, seen, coming, count)? {
+            if !monitor.counts_suffice(&self.schema, &next, seen, coming, count)? {
                 return Ok(None);
             }
             demand.required.push(schema);
@@ -116,30 +105,29 @@ impl Automaton {
         };
         let next = |pending| {
             let place = monitor.settle(Place { ordered, pending }, seen, count);
-            self.is_feasible(json, group, at, &place, seen, count)
+            self.is_feasible(group, at, &place, seen, count)
         };
         demand.required = match cases.filter(|_| !demand.told_apart.is_empty()) {
-            Some(cases) => self.ways_of_cases(json, &demand, cases, next)?,
-            None => self.ways(json, &demand, next)?,
+            Some(cases) => self.ways_of_cases(&demand, cases, next)?,
+            None => self.ways(&demand, next)?,
         };
         Ok(if demand.required.is_empty() { None } else { Some(demand) })
     }
 }
 
-impl Automaton {
+impl Json {
     /// Whether an object can be completed from here so that the monitor accepts it.
     pub(crate) fn is_feasible(
         &self,
-        json: &JsonParts,
         group: ObjectGroupId,
         at: u32,
         place: &Place,
         seen: &NameSet,
         count: u64,
     ) -> Result<bool, EngineError> {
-        let names = &self.group(json, group).names;
-        let monitor = &self.group(json, group).monitors[at as usize];
-        if !monitor.counts_suffice(&json.schema, place, seen, None, count)? {
+        let names = &self.group(group).names;
+        let monitor = &self.group(group).monitors[at as usize];
+        if !monitor.counts_suffice(&self.schema, place, seen, None, count)? {
             return Ok(false);
         }
         if place.pending.is_empty() || monitor.may_close(place, seen, count) {
@@ -147,7 +135,7 @@ impl Automaton {
         }
         let key =
             Feasibility { group, monitor: at, place: place.clone(), seen: seen.clone(), count };
-        if let Some(&known) = json.feasible.lock().get(&key) {
+        if let Some(&known) = self.feasible.lock().get(&key) {
             return Ok(known);
         }
         meter::charge(1 + names.len() / 16 + place.pending.len() / 4)?;
@@ -158,13 +146,13 @@ impl Automaton {
         if pending != place.pending {
             let place = Place { pending, ..place.clone() };
             let left = monitor.left(&place, &without, count, name);
-            feasible = json.schema.object_is_satisfiable(&left)?;
+            feasible = self.schema.object_is_satisfiable(&left)?;
         }
         if !feasible {
             let left = monitor.left(place, seen, count, name);
-            feasible = json.schema.object_is_satisfiable(&left)?;
+            feasible = self.schema.object_is_satisfiable(&left)?;
         }
-        let mut known = json.feasible.lock();
+        let mut known = self.feasible.lock();
         if known.len() >= MAX_REMEMBERED {
             known.clear();
         }
@@ -177,7 +165,6 @@ impl Automaton {
     /// exclusions, as few as possible.
     fn ways(
         &self,
-        json: &JsonParts,
         demand: &Demand,
         is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
     ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
@@ -186,7 +173,7 @@ impl Automaton {
             if leaving.is_empty() {
                 return Ok(smallvec![demand.schema]);
             }
-            add_way(json, demand, &leaving, None, &mut ways)?;
+            add_way(self, demand, &leaving, None, &mut ways)?;
         }
         Ok(ways)
     }
@@ -194,7 +181,6 @@ impl Automaton {
     /// The same where the class of the value decides about some exclusions.
     fn ways_of_cases(
         &self,
-        json: &JsonParts,
         demand: &Demand,
         cases: &Cases,
         mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
@@ -213,11 +199,11 @@ impl Automaton {
         }
         let mut ways = SmallVec::new();
         for (leaving, classes) in classes {
-            let schema = cases.schema(&json.schema, classes)?;
+            let schema = cases.schema(&self.schema, classes)?;
             if leaving.is_empty() && schema.is_none() {
                 return Ok(smallvec![demand.schema]);
             }
-            add_way(json, demand, &leaving, schema, &mut ways)?;
+            add_way(self, demand, &leaving, schema, &mut ways)?;
         }
         Ok(ways)
     }
@@ -225,7 +211,7 @@ impl Automaton {
 
 /// Adds the way to leave exclusions, with values of a schema only.
 fn add_way(
-    json: &JsonParts,
+    json: &Json,
     demand: &Demand,
     leaving: &ExclusionSet,
     schema: Option<SchemaId>,
@@ -290,4 +276,52 @@ fn leaving(
         }
     }
     Ok(left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sets against all subsets, where exclusions cannot stay together in a few ways.
+    #[test]
+    fn the_fewest_exclusions_are_left_out() {
+        const COUNT: usize = 7;
+        let set = |bits: usize| {
+            let mut set = ExclusionSet::all(COUNT).none();
+            (0..COUNT).filter(|at| bits >> at & 1 == 1).for_each(|at| set.insert(at));
+            set
+        };
+        // Exclusions 0 and 1 are kept in any case.
+        let watched: Vec<(u32, SchemaId)> =
+            (2..COUNT as u32).map(|at| (at, SchemaId::ANY)).collect();
+        let mut seed = 1usize;
+        let mut random = || {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            seed >> 40
+        };
+        for _ in 0..200 {
+            let cores: Vec<ExclusionSet> =
+                (0..random() % 4).map(|_| set(random() % (1 << COUNT))).collect();
+            let feasible =
+                |pending: &ExclusionSet| !cores.iter().any(|core| core.is_subset(pending));
+            let found = leaving(&set(0b11), &watched, |pending| Ok(feasible(&pending))).unwrap();
+            let leads_on: Vec<ExclusionSet> = (0..1usize << COUNT)
+                .filter(|left_out| left_out & 0b11 == 0)
+                .map(set)
+                .filter(|left_out| feasible(&ExclusionSet::all(COUNT).minus(left_out)))
+                .collect();
+            let is_fewest = |left_out: &&ExclusionSet| {
+                !leads_on.iter().any(|other| other != *left_out && other.is_subset(left_out))
+            };
+            let mut expected: Vec<ExclusionSet> =
+                leads_on.iter().filter(is_fewest).cloned().collect();
+            let by = |set: &ExclusionSet| set.iter().collect::<Vec<_>>();
+            let mut found = found;
+            expected.sort_by_key(by);
+            found.sort_by_key(by);
+            assert_eq!(found, expected, "{cores:?}");
+        }
+    }
 }

@@ -276,7 +276,7 @@ pub fn last_value(text: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use crate::last_value;
+    use super::last_value;
 
     #[test]
     fn the_last_value_of_a_text_that_ends_with_one() {

@@ -4,21 +4,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::interning::memory::{element, map_entry};
+use crate::stacks::ids::TextId;
 use ffwd_bounds::error::LimitExceeded;
-
-/// A text as it is written, byte by byte; of a key, the opening quote is the first.
-/// Its place among the texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TextId(pub u32);
-
-impl TextId {
-    /// No text is recorded.
-    pub const NONE: Self = Self(0);
-    /// Nothing has been written yet.
-    pub const EMPTY: Self = Self(1);
-    /// Some text that is not known: masks are computed for all texts at once.
-    pub const ANY: Self = Self(u32::MAX);
-}
 
 /// How many bytes of texts one grammar remembers.
 pub(crate) const MAX_TEXTS: usize = 16_000_000;
@@ -103,5 +90,35 @@ impl Texts {
         }
         bytes.reverse();
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bytes_of_a_text_are_searched() {
+        let texts = Texts::default();
+        let written = |text: &str| {
+            let append = |id, byte| texts.append(id, byte).unwrap();
+            text.bytes().fold(TextId::EMPTY, append)
+        };
+        let has_exponent = |text: &str| {
+            let is_digit = |byte: u8| byte.is_ascii_digit();
+            texts.ends_with_one(written(text), is_digit, |byte| byte == b'e')
+        };
+        assert!(has_exponent("1e12") && has_exponent("[1e"));
+        assert!(!has_exponent("1e,12") && !has_exponent("12") && !has_exponent(""));
+    }
+
+    #[test]
+    fn equal_texts_are_one() {
+        let texts = Texts::default();
+        let twice = [(); 2].map(|()| texts.append(TextId::EMPTY, b'a').unwrap());
+        assert_eq!(twice[0], twice[1]);
+        let before = texts.len();
+        texts.append(twice[0], b'b').unwrap();
+        assert_eq!(texts.len(), before + 1);
     }
 }

@@ -15,21 +15,16 @@ use smallvec::SmallVec;
 
 use crate::interning::intern::Interner;
 use crate::interning::memory::Held;
-pub use crate::json::key_texts::TextId;
 use crate::json::key_texts::Texts;
 use crate::json::name_set::NameSet;
 use crate::json::punctuation::index;
 use crate::json::used_keys::{UsedId, UsedKeys};
+use crate::stacks::ids::KeyNodeId;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::texts::{texts, TextCounter};
-use ffwd_regular::expr::{spell, unspell_json, Spelling};
-use ffwd_regular::expr::{LexState, Lexeme};
+use ffwd_regular::expr::{spell, unspell_json, LexState, Lexeme, Spelling};
 
-/// An interned place in the names of an object.
-/// Its place among the nodes, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyNodeId(pub u32);
 /// An interned [`KeySet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeySetId(u32);
@@ -238,7 +233,7 @@ impl Keys {
     }
 
     /// How many nodes are interned.
-    pub(crate) fn num_nodes(&self) -> usize {
+    pub fn num_nodes(&self) -> usize {
         self.nodes.len() + self.used.num_nodes()
     }
 

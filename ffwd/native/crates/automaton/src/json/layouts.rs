@@ -10,17 +10,11 @@ use parking_lot::Mutex;
 
 use crate::error::EngineError;
 use crate::json::punctuation::{index, NUM_LEXEMES};
-use crate::run::automaton::{Automaton, JsonParts};
-use crate::stacks::frame::{Cell, Frame, StackId};
+use crate::stacks::ids::LayoutId;
 use ffwd_bounds::error::LimitExceeded;
-use ffwd_bounds::meter;
 use ffwd_grammar::{Whitespace, WhitespaceMode};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
-
-/// How the rest of a value is laid out, among the layouts of one grammar.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LayoutId(pub u16);
 
 /// The largest indent of one level in a consistent layout: this many blanks, or a tab.
 pub const MAX_BLANKS: u32 = 8;
@@ -30,7 +24,7 @@ const MAX_LAYOUTS: usize = 1 << 16;
 
 /// The lexemes between the members or items of a container.
 #[derive(Clone, Copy, Debug)]
-pub struct Marks {
+pub struct LayoutMarks {
     /// The line break before the first member or item, in layouts that have one or may have one.
     pub line: Option<u32>,
     /// Whether the first member or item may also come without it.
@@ -42,7 +36,7 @@ pub struct Marks {
 
 /// A choice that the text makes.
 #[derive(Clone, Copy, Debug)]
-enum Choice {
+pub(crate) enum Choice {
     Made,
     /// By the first separator: the verdict of its lexeme has a bit for each.
     Separators {
@@ -59,23 +53,23 @@ enum Choice {
 }
 
 #[derive(Debug)]
-struct Entry {
+pub(crate) struct LayoutEntry {
     /// The first of its lexemes in the order of [`index`].
-    first: u32,
-    colon: u32,
-    comma: u32,
-    indentation: Option<Indentation>,
-    choice: Choice,
+    pub(crate) first: u32,
+    pub(crate) colon: u32,
+    pub(crate) comma: u32,
+    pub(crate) indentation: Option<Indentation>,
+    pub(crate) choice: Choice,
 }
 
 /// The marks of an indented layout differ from depth to depth; those of a depth are made when a
 /// text gets there.
 #[derive(Debug)]
-struct Indentation {
+pub(crate) struct Indentation {
     item_separator: Box<str>,
     indent: Box<str>,
     /// The marks of containers by depth.
-    levels: Mutex<Vec<Marks>>,
+    levels: Mutex<Vec<LayoutMarks>>,
 }
 
 impl Indentation {
@@ -85,11 +79,11 @@ impl Indentation {
     }
 
     /// The marks of a container in `depth` others; `add_lexeme` interns a lexeme.
-    fn marks<E>(
+    pub(crate) fn marks<E>(
         &self,
         depth: u32,
         mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<u32, E>,
-    ) -> Result<Marks, E> {
+    ) -> Result<LayoutMarks, E> {
         let mut levels = self.levels.lock();
         if let Some(&known) = levels.get(depth as usize) {
             return Ok(known);
@@ -99,7 +93,7 @@ impl Indentation {
         // A container is only reached through those around it, so no depth is left out by much.
         for depth in levels.len() as u32..=depth {
             let (outside, inside) = (self.line(depth), self.line(depth + 1));
-            let marks = Marks {
+            let marks = LayoutMarks {
                 line: Some(add([inside.clone(), Ast::Epsilon])?),
                 may_be_flat: false,
                 comma: add([Ast::literal(&self.item_separator), inside])?,
@@ -121,7 +115,7 @@ impl Indentation {
 /// The layouts of one grammar. The first [`Self::of_whitespace`] is that of its first white space.
 #[derive(Debug, Default)]
 pub struct Layouts {
-    entries: Vec<Entry>,
+    entries: Vec<LayoutEntry>,
     /// The kinds of white space, each with its initial layout.
     roots: Vec<(Whitespace, LayoutId)>,
 }
@@ -140,7 +134,8 @@ impl Layouts {
         }
         let root = self.next();
         let (comma, colon) = (first + index::COMMA, first + index::COLON);
-        let entry = |comma, colon, choice| Entry { first, colon, comma, indentation: None, choice };
+        let entry =
+            |comma, colon, choice| LayoutEntry { first, colon, comma, indentation: None, choice };
         let mut literal =
             |text: &str| add_lexeme(&LexemeSpec::new(Spelling::Utf8, [Ast::literal(text)]));
         match &whitespace.mode {
@@ -164,13 +159,13 @@ impl Layouts {
                 for indent in indents {
                     let indentation = Some(Indentation::new(",", &indent));
                     let entry = entry(comma, spaced_colon, Choice::Made);
-                    self.entries.push(Entry { indentation, ..entry });
+                    self.entries.push(LayoutEntry { indentation, ..entry });
                 }
             }
             WhitespaceMode::Layout(layout) => {
                 let (item_separator, _, indent) = layout.parts();
                 let indentation = indent.map(|indent| Indentation::new(item_separator, indent));
-                self.entries.push(Entry { indentation, ..entry(comma, colon, Choice::Made) });
+                self.entries.push(LayoutEntry { indentation, ..entry(comma, colon, Choice::Made) });
             }
             _ => self.entries.push(entry(comma, colon, Choice::Made)),
         }
@@ -193,7 +188,7 @@ impl Layouts {
         layout == LayoutId::default() && matches!(self.get(layout).choice, Choice::Made)
     }
 
-    fn get(&self, layout: LayoutId) -> &Entry {
+    pub(crate) fn get(&self, layout: LayoutId) -> &LayoutEntry {
         &self.entries[usize::from(layout.0)]
     }
 
@@ -220,7 +215,12 @@ impl Layouts {
     }
 
     /// The layout after the first part of a container, or a separator, if it has decided something.
-    fn after(&self, layout: LayoutId, lexeme: Option<u32>, accept: Verdict) -> Option<LayoutId> {
+    pub(crate) fn after(
+        &self,
+        layout: LayoutId,
+        lexeme: Option<u32>,
+        accept: Verdict,
+    ) -> Option<LayoutId> {
         let bit = accept.trailing_zeros() as u16;
         match self.get(layout).choice {
             Choice::Made => None,
@@ -232,78 +232,5 @@ impl Layouts {
             }
             Choice::Lines { flat, .. } => Some(flat),
         }
-    }
-}
-
-impl Automaton {
-    /// The lexemes between the parts of the container whose frame is on top of this stack.
-    pub(crate) fn marks(&self, json: &JsonParts, stack: StackId) -> Result<Marks, EngineError> {
-        let &Cell { layout, depth, .. } = self.cell(stack);
-        let entry = json.layouts.get(layout);
-        if let Some(indentation) = &entry.indentation {
-            return indentation.marks(depth, |spec| self.add_lexeme(spec));
-        }
-        let line = match entry.choice {
-            Choice::Lines { line, .. } => Some(line),
-            _ => None,
-        };
-        Ok(Marks {
-            line,
-            may_be_flat: true,
-            comma: entry.comma,
-            close_object: entry.first + index::CLOSE_OBJECT,
-            close_array: entry.first + index::CLOSE_ARRAY,
-        })
-    }
-
-    /// A bracket of the values around a stack, by its place in [`index`].
-    pub(crate) fn bracket(&self, json: &JsonParts, stack: StackId, place: u32) -> u32 {
-        json.layouts.bracket(self.cell(stack).layout, place)
-    }
-
-    /// The stack below the first part of a container that comes without a line break.
-    pub(crate) fn flat(&self, json: &JsonParts, stack: StackId) -> Result<StackId, EngineError> {
-        self.decided(json, stack, None, 0)
-    }
-
-    /// A stack after a lexeme of the container above, `None` if it is a key or an item: laid out as
-    /// that has decided.
-    pub(crate) fn decided(
-        &self,
-        json: &JsonParts,
-        stack: StackId,
-        lexeme: Option<u32>,
-        accept: Verdict,
-    ) -> Result<StackId, EngineError> {
-        match json.layouts.after(self.cell(stack).layout, lexeme, accept) {
-            Some(layout) => self.relaid(stack, layout),
-            None => Ok(stack),
-        }
-    }
-
-    /// A stack with another layout of the value that it belongs to.
-    pub(crate) fn relaid(&self, stack: StackId, layout: LayoutId) -> Result<StackId, EngineError> {
-        let mut frames: Vec<Frame> = Vec::new();
-        let mut at = stack;
-        let mut relaid = loop {
-            let &Cell { frame, parent, .. } = self.cell(at);
-            match frame {
-                Frame::Layout(_) => break self.push(Frame::Layout(layout), parent)?,
-                _ if at == StackId::END => return Ok(stack),
-                _ => frames.push(frame),
-            }
-            at = parent;
-        };
-        meter::charge(frames.len())?;
-        for frame in frames.into_iter().rev() {
-            relaid = self.push(frame, relaid)?;
-        }
-        Ok(relaid)
-    }
-
-    /// Returns whether two stacks differ only in the layout that the second has chosen.
-    pub(crate) fn is_relaid(&self, stack: StackId, other: StackId) -> Result<bool, EngineError> {
-        let (own, layout) = (self.cell(stack).layout, self.cell(other).layout);
-        Ok(stack == other || own != layout && self.relaid(stack, layout)? == other)
     }
 }

@@ -1,153 +1,37 @@
 //! Objects: every alternative of a schema's object types runs side by side as a *monitor*; all of
 //! them see the same members, and each says which keys may come and what their values must be.
 
-mod needs;
-
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::interning::intern::ShortHash;
-use crate::interning::memory::Held;
 use crate::json::exclusion::Demand;
-use crate::json::exclusion_set::ExclusionSet;
-use crate::json::keys::{KeyNodeId, KeySet, OtherKeys, TextId};
+use crate::json::keys::{KeySet, OtherKeys};
 use crate::json::monitor::{Key, Monitor, Place};
 use crate::json::name_set::NameSet;
-use crate::json::object_group::{ObjectGroup, ObjectGroupId, OpenKeys};
+use crate::json::object_group::{ObjectGroup, OpenKeys};
+use crate::json::object_state::{Live, Members, ObjectPending, ObjectState, ToldApart, Waiting};
+use crate::json::query::Schemas;
+use crate::json::tables::Json;
 use crate::json::used_keys::UsedId;
-use crate::json::value::Schemas;
-use crate::run::automaton::{Automaton, JsonParts};
-use crate::stacks::frame::{Frame, StackId};
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{ObjectGroupId, ObjectPendingId, ObjectStateId, StackId, TextId};
+use crate::stacks::on::On;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::Verdict;
 
-/// About how long a member is that is not declared: a key of one character, and a digit.
-pub(crate) const LEAST_MEMBER: u32 = 5;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectStateId(pub u32);
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectPendingId(pub u32);
-
-/// A monitor that has not failed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Live {
-    pub monitor: u32,
-    pub place: Place,
-}
-
-/// The members so far, as far as they still matter.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Members {
-    /// Earlier names of the group, except those that the monitors' states imply.
-    pub seen: NameSet,
-    /// How many, at most the cap of the group.
-    pub count: u64,
-    /// Keys without a name that came, while it matters.
-    used: UsedId,
-}
-
-/// The state of an object between its members, with cached consequences of the first three fields.
-#[derive(Clone, Debug)]
-pub struct ObjectState {
-    group: ObjectGroupId,
-    live: Box<[Live]>,
-    members: Members,
-    /// The keys without a name that may come.
-    open: OpenKeys,
-    /// All keys that may come.
-    pub keys: KeyNodeId,
-}
-
-impl ObjectState {
-    fn identity(&self) -> (ObjectGroupId, &[Live], &Members) {
-        (self.group, &self.live, &self.members)
-    }
-}
-
-impl PartialEq for ObjectState {
-    fn eq(&self, other: &Self) -> bool {
-        self.identity() == other.identity()
-    }
-}
-
-impl Eq for ObjectState {}
-
-impl Hash for ObjectState {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.identity().hash(state);
-    }
-}
-
-/// A member whose value has not ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectPending {
-    from: ObjectStateId,
-    entries: Box<[Entry]>,
-    members: Members,
-}
-
-/// A monitor that waits for a member's value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Entry {
-    monitor: u32,
-    /// After the member.
-    ordered: u32,
-    /// The schema of the query that must hold.
-    bit: u8,
-    /// The required schemas of the query with which the object can be completed.
-    ways: Verdict,
-    /// Exclusions that the member suits whatever its value is.
-    kept: ExclusionSet,
-    /// Other exclusions, each with the schema of the query that must hold for the member to suit.
-    watched: Box<[(u32, u8)]>,
-    told: Option<Box<ToldApart>>,
-}
-
-/// Exclusions that are decided by the class of the value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct ToldApart {
-    name: u32,
-    exclusions: ExclusionSet,
-    /// The schemas of the query that have the digits of the class.
-    digits: Box<[u8]>,
-}
-
-impl Held for ObjectState {
-    fn held_bytes(&self) -> usize {
-        let pending = self.live.iter().map(|live| live.place.pending.bytes());
-        std::mem::size_of_val(&*self.live) + pending.sum::<usize>() + self.members.seen.bytes()
-    }
-}
-
-impl Held for ObjectPending {
-    fn held_bytes(&self) -> usize {
-        let told = |told: &ToldApart| {
-            std::mem::size_of::<ToldApart>() + told.exclusions.bytes() + told.digits.len()
-        };
-        let watched = self.entries.iter().map(|entry| {
-            std::mem::size_of_val(&*entry.watched)
-                + entry.kept.bytes()
-                + entry.told.as_deref().map_or(0, told)
-        });
-        let entries = std::mem::size_of_val(&*self.entries) + watched.sum::<usize>();
-        entries + self.members.seen.bytes()
-    }
-}
-
-impl Automaton {
-    pub(crate) fn group<'j>(&self, json: &'j JsonParts, id: ObjectGroupId) -> &'j ObjectGroup {
-        &json.object_groups[id.0 as usize]
+impl Json {
+    pub(crate) fn group(&self, id: ObjectGroupId) -> &ObjectGroup {
+        &self.object_groups[id.0 as usize]
     }
 
     /// An object right after its opening brace.
     pub(crate) fn object_start(
         &self,
-        json: &JsonParts,
+        on: &impl On,
         id: ObjectGroupId,
     ) -> Result<ObjectStateId, EngineError> {
-        let group = self.group(json, id);
+        let group = self.group(id);
         if let Some(&known) = group.start.get() {
             return Ok(known);
         }
@@ -161,18 +45,18 @@ impl Automaton {
                 place: monitor.settle(monitor.start(), &members.seen, 0),
             })
             .collect();
-        let start = self.object_state(json, id, live, members)?;
+        let start = self.object_state(on, id, live, members)?;
         Ok(*group.start.get_or_init(|| start))
     }
 
     fn object_state(
         &self,
-        json: &JsonParts,
+        on: &impl On,
         id: ObjectGroupId,
         live: Box<[Live]>,
         mut members: Members,
     ) -> Result<ObjectStateId, EngineError> {
-        let group = self.group(json, id);
+        let group = self.group(id);
         let mut open = OpenKeys::default();
         for &Live { monitor: at, ref place } in &live {
             let monitor = &group.monitors[at as usize];
@@ -182,7 +66,7 @@ impl Automaton {
                     open.observed |= bit;
                 } else if open.required & bit == 0 {
                     let key = Key::Unnamed(class as u32);
-                    if self.demand(json, id, at, place, &members, key)?.is_some() {
+                    if self.demand(id, at, place, &members, key)?.is_some() {
                         open.required |= bit;
                     }
                 }
@@ -192,40 +76,39 @@ impl Automaton {
         if open.required == 0 {
             open = OpenKeys::default();
         }
-        let others = self.other_keys(group, open)?;
+        let others = self.other_keys(on, group, open)?;
         if others.is_none() && !group.remembers_keys {
             members.used = UsedId::EMPTY;
         }
         let identity = (id, &*live, &members);
         let is = |state: &ObjectState| state.identity() == identity;
-        if let Some(known) = json.object_states.find(ShortHash::of(&identity), is) {
+        if let Some(known) = self.object_states.find(ShortHash::of(&identity), is) {
             return Ok(ObjectStateId(known));
         }
         meter::charge(1 + group.names.len())?;
         let mut allowed = Vec::with_capacity(group.names.len());
         for name in 0..group.names.len() as u32 {
-            allowed.push(self.is_name_allowed(json, id, &live, &members, name)?);
+            allowed.push(self.is_name_allowed(id, &live, &members, name)?);
         }
         let allowed: NameSet = allowed.into_iter().collect();
-        let others = others.map(|index| OtherKeys { index, lexeme: self.lexeme(index).clone() });
+        let others = others.map(|index| OtherKeys { index, lexeme: on.lexeme(index).clone() });
         let keys = KeySet::new(id.0, group.names.clone(), allowed, others);
-        let keys = json.keys.root(keys, members.used)?;
+        let keys = self.keys.root(keys, members.used)?;
         let state = ObjectState { group: id, live, members, open, keys };
-        Ok(ObjectStateId(json.object_states.intern(state)?))
+        Ok(ObjectStateId(self.object_states.intern(state)?))
     }
 
     fn is_name_allowed(
         &self,
-        json: &JsonParts,
         id: ObjectGroupId,
         live: &[Live],
         members: &Members,
         name: u32,
     ) -> Result<bool, EngineError> {
-        let group = self.group(json, id);
+        let group = self.group(id);
         for &Live { monitor, ref place } in live {
             if group.is_required(&group.monitors[monitor as usize])
-                && self.demand(json, id, monitor, place, members, Key::Name(name))?.is_some()
+                && self.demand(id, monitor, place, members, Key::Name(name))?.is_some()
             {
                 return Ok(true);
             }
@@ -234,9 +117,9 @@ impl Automaton {
     }
 
     /// The schemas that hold if the object closes here; 0 if it may not.
-    pub(crate) fn object_verdict(&self, json: &JsonParts, id: ObjectStateId) -> Verdict {
-        let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
-        let group = self.group(json, *group);
+    pub(crate) fn object_verdict(&self, id: ObjectStateId) -> Verdict {
+        let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
+        let group = self.group(*group);
         let closes = |live: &&Live| {
             let monitor = &group.monitors[live.monitor as usize];
             monitor.may_close(&live.place, &members.seen, members.count)
@@ -249,8 +132,8 @@ impl Automaton {
     }
 
     /// Whether another member may come.
-    pub(crate) fn object_may_go_on(&self, json: &JsonParts, id: ObjectStateId) -> bool {
-        !json.keys.is_dead(&json.keys.node(json.object_states.get(id.0).keys))
+    pub(crate) fn object_may_go_on(&self, id: ObjectStateId) -> bool {
+        !self.keys.is_dead(&self.keys.node(self.object_states.get(id.0).keys))
     }
 
     /// Returns the stack after a key, which expects the colon and the value; `parent` is below the
@@ -258,20 +141,20 @@ impl Automaton {
     /// otherwise `accept` is the index of the name in the sorted names of the group.
     pub(crate) fn member(
         &self,
-        json: &JsonParts,
+        on: &impl On,
         id: ObjectStateId,
         parent: StackId,
         key: TextId,
         accept: Option<Verdict>,
     ) -> Result<StackId, EngineError> {
-        let state = json.object_states.get(id.0);
-        let group = self.group(json, state.group);
+        let state = self.object_states.get(id.0);
+        let group = self.group(state.group);
         let name = match accept {
             None => Some(key.0),
             Some(_) => None,
         };
         let languages = accept.map_or(0, |accept| state.open.of_verdict(accept));
-        let mut schemas = Schemas::new(json.narrows);
+        let mut schemas = Schemas::new(self.narrows);
         let mut demands: Vec<(u32, Demand)> = Vec::with_capacity(state.live.len());
         let mut remembers = false;
         for &Live { monitor: at, ref place } in state.live.iter() {
@@ -281,7 +164,7 @@ impl Automaton {
                 None => monitor.key_of(languages),
             };
             let Some(key) = key else { continue };
-            let demand = self.demand(json, state.group, at, place, &state.members, key)?;
+            let demand = self.demand(state.group, at, place, &state.members, key)?;
             let Some(demand) = demand else { continue };
             remembers |= name.is_some_and(|name| monitor.remembers(name));
             for &schema in &demand.required {
@@ -289,7 +172,7 @@ impl Automaton {
             }
             demands.push((at, demand));
         }
-        let entries: Box<[Entry]> = demands
+        let entries: Box<[Waiting]> = demands
             .into_iter()
             .map(|(monitor, demand)| {
                 let ways = demand.required.iter().map(|&schema| schemas.hold(schema));
@@ -313,36 +196,36 @@ impl Automaton {
                     Box::new(ToldApart { name, exclusions: demand.told_apart, digits })
                 });
                 let (ordered, kept) = (demand.ordered, demand.kept);
-                Entry { monitor, ordered, bit: bit as u8, ways, kept, watched, told }
+                Waiting { monitor, ordered, bit: bit as u8, ways, kept, watched, told }
             })
             .collect();
-        let query = self.query(json, schemas)?;
+        let query = self.query(schemas)?;
         let Members { mut seen, count, mut used } = state.members.clone();
         match name {
             Some(name) if remembers => seen = seen.with(name),
             Some(_) => {}
             None if key == TextId::ANY => {}
-            None => used = json.keys.used.with(used, &json.keys.texts.bytes(key))?,
+            None => used = self.keys.used.with(used, &self.keys.texts.bytes(key))?,
         }
         let count = count.saturating_add(1).min(group.cap);
         let members = Members { seen, count, used };
         let pending = ObjectPending { from: id, entries, members };
-        let pending = ObjectPendingId(json.object_pendings.intern(pending)?);
-        let await_member = self.push(Frame::AwaitMember(pending), parent)?;
-        let value = self.push(Frame::Value(query), await_member)?;
-        self.push(Frame::Colon, value)
+        let pending = ObjectPendingId(self.object_pendings.intern(pending)?);
+        let await_member = on.push(Frame::AwaitMember(pending), parent)?;
+        let value = on.push(Frame::Value(query), await_member)?;
+        on.push(Frame::Colon, value)
     }
 
     /// After a member's value: the object's next state.
     pub(crate) fn member_done(
         &self,
-        json: &JsonParts,
+        on: &impl On,
         id: ObjectPendingId,
         verdict: Verdict,
     ) -> Result<ObjectStateId, EngineError> {
-        let pending = json.object_pendings.get(id.0);
-        let before = json.object_states.get(pending.from.0);
-        let group = self.group(json, before.group);
+        let pending = self.object_pendings.get(id.0);
+        let before = self.object_states.get(pending.from.0);
+        let group = self.group(before.group);
         let holds = |bit: u8| verdict >> bit & 1 == 1;
         let mut live = Vec::with_capacity(pending.entries.len());
         for entry in pending.entries.iter().filter(|entry| holds(entry.bit)) {
@@ -362,25 +245,21 @@ impl Automaton {
             let Members { seen, count, .. } = &pending.members;
             let place = monitor.settle(place, seen, *count);
             if !group.is_required(monitor)
-                || self.is_feasible(json, before.group, entry.monitor, &place, seen, *count)?
+                || self.is_feasible(before.group, entry.monitor, &place, seen, *count)?
             {
                 live.push(Live { monitor: entry.monitor, place });
             }
         }
         let members = pending.members.clone();
-        self.object_state(json, before.group, live.into(), members)
+        self.object_state(on, before.group, live.into(), members)
     }
 }
 
 /// Whether an object may have infinitely many values.
-impl Automaton {
+impl Json {
     /// The only alternative of an object, if nothing is excluded from it.
-    fn only_alternative<'j>(
-        &self,
-        json: &'j JsonParts,
-        state: &ObjectState,
-    ) -> Option<&'j Monitor> {
-        let group = self.group(json, state.group);
+    fn only_alternative(&self, state: &ObjectState) -> Option<&Monitor> {
+        let group = self.group(state.group);
         let ([monitor], [_]) = (&*group.monitors, &*state.live) else { return None };
         monitor.spec.excluded.is_empty().then_some(monitor)
     }
@@ -389,42 +268,38 @@ impl Automaton {
     /// hard to tell.
     pub(crate) fn has_endless_keys(
         &self,
-        json: &JsonParts,
+        on: &impl On,
         id: ObjectStateId,
     ) -> Result<bool, EngineError> {
-        let state = json.object_states.get(id.0);
-        let group = self.group(json, state.group);
+        let state = self.object_states.get(id.0);
+        let group = self.group(state.group);
         for live in &state.live {
-            if self.takes_any_keys(json, group, live.monitor)? {
+            if self.takes_any_keys(group, live.monitor)? {
                 return Ok(true);
             }
         }
         let is_open = self
-            .only_alternative(json, state)
+            .only_alternative(state)
             .is_some_and(|monitor| monitor.spec.max_properties.is_none());
-        let Some(base) = json.keys.node(state.keys).base.filter(|_| is_open) else {
+        let Some(base) = self.keys.node(state.keys).base.filter(|_| is_open) else {
             return Ok(false);
         };
-        let lexeme = self.lexeme(base.lexeme);
+        let lexeme = on.lexeme(base.lexeme);
         let inside = lexeme.next(lexeme.start(), b'"')?;
         Ok(inside.is_some_and(|inside| lexeme.takes_anything(inside)))
     }
 
     /// Returns whether any number of keys may follow a member, whatever its value is.
-    pub(crate) fn has_endless_keys_after(
-        &self,
-        json: &JsonParts,
-        id: ObjectPendingId,
-    ) -> Result<bool, EngineError> {
-        let pending = json.object_pendings.get(id.0);
-        let group = self.group(json, json.object_states.get(pending.from.0).group);
+    pub(crate) fn has_endless_keys_after(&self, id: ObjectPendingId) -> Result<bool, EngineError> {
+        let pending = self.object_pendings.get(id.0);
+        let group = self.group(self.object_states.get(pending.from.0).group);
         // One of the required members is left.
-        let required = |entry: &&Entry| {
+        let required = |entry: &&Waiting| {
             let monitor = &group.monitors[entry.monitor as usize];
             group.is_required(monitor)
         };
         for entry in pending.entries.iter().filter(required) {
-            if !self.takes_any_keys(json, group, entry.monitor)? {
+            if !self.takes_any_keys(group, entry.monitor)? {
                 return Ok(false);
             }
         }
@@ -432,12 +307,7 @@ impl Automaton {
     }
 
     /// Whether an alternative takes any number of members of any other name.
-    fn takes_any_keys(
-        &self,
-        json: &JsonParts,
-        group: &ObjectGroup,
-        monitor: u32,
-    ) -> Result<bool, EngineError> {
+    fn takes_any_keys(&self, group: &ObjectGroup, monitor: u32) -> Result<bool, EngineError> {
         let monitor = &group.monitors[monitor as usize];
         let spec = &monitor.spec;
         if !group.is_required(monitor) || spec.max_properties.is_some() || !spec.excluded.is_empty()
@@ -445,7 +315,7 @@ impl Automaton {
             return Ok(false);
         }
         for class in monitor.unnamed.iter().filter(|class| group.is_any_key(class)) {
-            if json.schema.is_satisfiable(class.schema)? {
+            if self.schema.is_satisfiable(class.schema)? {
                 return Ok(true);
             }
         }
@@ -455,12 +325,12 @@ impl Automaton {
     /// The state after a member, if it is the same whatever its value is.
     pub(crate) fn after_any_member(
         &self,
-        json: &JsonParts,
+        on: &impl On,
         id: ObjectPendingId,
     ) -> Result<Option<ObjectStateId>, EngineError> {
-        let from = json.object_states.get(json.object_pendings.get(id.0).from.0);
-        match self.only_alternative(json, from) {
-            Some(_) => Ok(Some(self.member_done(json, id, Verdict::MAX)?)),
+        let from = self.object_states.get(self.object_pendings.get(id.0).from.0);
+        match self.only_alternative(from) {
+            Some(_) => Ok(Some(self.member_done(on, id, Verdict::MAX)?)),
             None => Ok(None),
         }
     }
@@ -477,10 +347,10 @@ pub(crate) struct ObjectFacts {
     pub members: u64,
 }
 
-impl Automaton {
-    pub(crate) fn object_facts(&self, json: &JsonParts, id: ObjectStateId) -> ObjectFacts {
-        let ObjectState { group: id, live, members, .. } = json.object_states.get(id.0);
-        let group = self.group(json, *id);
+impl Json {
+    pub(crate) fn object_facts(&self, id: ObjectStateId) -> ObjectFacts {
+        let ObjectState { group: id, live, members, .. } = self.object_states.get(id.0);
+        let group = self.group(*id);
         let mut facts = ObjectFacts { group: *id, owners: 0, missing: Vec::new(), members: 0 };
         let mut fewest = usize::MAX;
         for &Live { monitor, ref place } in live.iter() {

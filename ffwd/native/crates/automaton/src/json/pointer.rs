@@ -1,9 +1,10 @@
 //! The position of the current item among the earlier ones, and the tokens that distinguish it from
 //! all of them.
 
+use crate::json::compared::Compared;
 use crate::json::history::{plain, Histories, OpenMember};
 use crate::json::used_keys::UsedId;
-use crate::run::automaton::Automaton;
+use crate::stacks::on::On;
 use ffwd_regular::expr::LexState;
 use ffwd_regular::regex::Decimal;
 
@@ -105,16 +106,15 @@ pub(crate) fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool 
 
 impl Rivals {
     /// Returns whether a token keeps the current item different from all earlier ones.
-    pub fn clears(&self, automaton: &Automaton, token: &[u8]) -> bool {
-        let Some(json) = automaton.json() else { return true };
-        let histories = &json.histories;
+    pub fn clears<O: On>(&self, compared: &Compared<'_, O>, token: &[u8]) -> bool {
+        let histories = &compared.json.histories;
         match self {
             Self::None => true,
             Self::Some => false,
             Self::Member(history, open) => open.is_apart(histories, *history, token),
             Self::Digits(number) => {
                 let is_number = !token.is_empty() && token.iter().all(u8::is_ascii_digit);
-                is_number && matches!(automaton.stays_many(json, *number, token), Ok(true))
+                is_number && matches!(compared.stays_many(*number, token), Ok(true))
             }
             Self::Scalar(pointer) => match &pointer.number {
                 // Whatever follows the end of an item that came is refused with it.
@@ -142,9 +142,8 @@ impl Rivals {
 impl Rivals {
     /// Whether what is written of an item is no item that came, nor the beginning of one, after a
     /// token in which no item ends.
-    pub fn are_left_by(&self, automaton: &Automaton, token: &[u8]) -> bool {
-        let Some(json) = automaton.json() else { return true };
-        let histories = &json.histories;
+    pub fn are_left_by<O: On>(&self, compared: &Compared<'_, O>, token: &[u8]) -> bool {
+        let histories = &compared.json.histories;
         match self {
             Self::None => true,
             Self::Some | Self::Digits(_) => false,

@@ -7,11 +7,12 @@
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
+use crate::json::compared::Compared;
 use crate::json::history::Histories;
-use crate::json::keys::TextId;
 use crate::json::used_keys::UsedId;
-use crate::run::automaton::{Automaton, JsonParts};
 use crate::stacks::frame::Frame;
+use crate::stacks::ids::TextId;
+use crate::stacks::on::On;
 use crate::stacks::thread::Thread;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
@@ -161,28 +162,29 @@ struct Visit {
     left: Left,
 }
 
-impl Automaton {
+impl<O: On> Compared<'_, O> {
     /// What a thread writes of an item, beside the items that came.
     pub fn beside(&self, thread: &Thread) -> Result<Beside, EngineError> {
-        let Some(json) = self.json().filter(|_| self.has_history(thread.stack)) else {
+        if !self.on.has_history(thread.stack) {
             return Ok(Beside::Nothing);
-        };
-        if let Frame::ArrayOpen(state) | Frame::ArrayAfter(state) = self.cell(thread.stack).frame {
-            if self.history_at(json, state).is_some_and(|history| history != UsedId::EMPTY) {
+        }
+        if let Frame::ArrayOpen(state) | Frame::ArrayAfter(state) = self.on.cell(thread.stack).frame
+        {
+            if self.json.arrays.history_at(state).is_some_and(|history| history != UsedId::EMPTY) {
                 return Ok(Beside::Other);
             }
         }
-        let mut levels = self.levels(json, thread.stack);
+        let mut levels = self.levels(thread.stack);
         let Some((level, _, history)) = levels.next() else { return Ok(Beside::Nothing) };
         let scalar = self.scalar_of(thread, level).filter(|_| levels.next().is_none());
         let (Some(scalar), false) = (scalar, thread.transcript == TextId::ANY) else {
             return Ok(Beside::Other);
         };
-        let item = self.item_text(json, thread, level);
+        let item = self.item_text(thread, level);
         if has_exponent(&item) {
             return Ok(Beside::Other);
         }
-        Ok(match RivalPlace::of(&json.histories, history, &item) {
+        Ok(match RivalPlace::of(&self.json.histories, history, &item) {
             Some(place) => Beside::Scalar(place, scalar),
             None => Beside::Nothing,
         })
@@ -193,14 +195,14 @@ impl Automaton {
         if place.is_exponent(byte) {
             return NextPlace::Exponent;
         }
-        let next = self.json().and_then(|json| place.next(&json.histories, byte));
+        let next = place.next(&self.json.histories, byte);
         next.map_or(NextPlace::Apart, NextPlace::At)
     }
 
     /// The bytes with which items that came go on from a place, and others; sorted.
     pub fn bytes_from(&self, place: RivalPlace) -> SmallVec<[u8; 16]> {
         let below = |node| {
-            let children = self.json().map_or(&[][..], |json| json.histories.sets.children(node));
+            let children = self.json.histories.sets.children(node);
             children.iter().map(|&(byte, _)| byte)
         };
         match place {
@@ -218,7 +220,7 @@ impl Automaton {
 
     /// Whether what is written at a place is an item that came.
     pub fn is_item(&self, place: RivalPlace) -> bool {
-        self.json().is_some_and(|json| place.is_used(&json.histories))
+        place.is_used(&self.json.histories)
     }
 
     /// What a scalar can become from a place, and a state of its lexeme, on.
@@ -227,27 +229,23 @@ impl Automaton {
         place: RivalPlace,
         (index, state): (u32, LexState),
     ) -> Result<Left, EngineError> {
-        match self.json() {
-            Some(json) => self.scalar_left(json, place, (index, state)),
-            None => Ok(Left::Something),
-        }
+        self.scalar_left(place, (index, state))
     }
 
     pub(crate) fn scalar_left(
         &self,
-        json: &JsonParts,
         place: RivalPlace,
         (index, state): (u32, LexState),
     ) -> Result<Left, EngineError> {
-        let histories = &json.histories;
+        let histories = &self.json.histories;
         if state.accepts() && !place.is_used(histories) {
             return Ok(Left::Something);
         }
         if state.is_final() {
             return Ok(Left::Nothing);
         }
-        let lexeme = self.lexeme(index);
-        if let Some(known) = self.known_left(json, place, (index, state))? {
+        let lexeme = self.on.lexeme(index);
+        if let Some(known) = self.known_left(place, (index, state))? {
             return Ok(known);
         }
         meter::charge(8)?;
@@ -257,7 +255,7 @@ impl Automaton {
         while let Some(visit) = visits.last_mut() {
             let Some(byte) = next_byte(visit) else {
                 let Some(Visit { place, state, left, .. }) = visits.pop() else { break };
-                self.keep_left(json, (place, index, state), left);
+                self.keep_left((place, index, state), left);
                 match visits.last_mut() {
                     Some(before) if left == Left::Exponents => before.left = left,
                     Some(_) => {}
@@ -283,7 +281,7 @@ impl Automaton {
             if next.is_final() || stays {
                 continue;
             }
-            match self.known_left(json, there, (index, next))? {
+            match self.known_left(there, (index, next))? {
                 Some(Left::Something) => {
                     found = Some(());
                     break;
@@ -305,38 +303,39 @@ impl Automaton {
             return Ok(Left::Nothing);
         }
         for Visit { place, state, .. } in visits {
-            self.keep_left(json, (place, index, state), Left::Something);
+            self.keep_left((place, index, state), Left::Something);
         }
         Ok(Left::Something)
     }
 
-    fn keep_left(&self, json: &JsonParts, key: (RivalPlace, u32, LexState), left: Left) {
-        json.held.add(crate::interning::memory::map_entry::<(RivalPlace, u32, LexState), Left>());
-        json.rivals.left.lock().insert(key, left);
+    fn keep_left(&self, key: (RivalPlace, u32, LexState), left: Left) {
+        self.json
+            .held
+            .add(crate::interning::memory::map_entry::<(RivalPlace, u32, LexState), Left>());
+        self.json.rivals.left.lock().insert(key, left);
     }
 
     /// What is known without a search.
     fn known_left(
         &self,
-        json: &JsonParts,
         place: RivalPlace,
         (index, state): (u32, LexState),
     ) -> Result<Option<Left>, EngineError> {
-        if let Some(&known) = json.rivals.left.lock().get(&(place, index, state)) {
+        if let Some(&known) = self.json.rivals.left.lock().get(&(place, index, state)) {
             return Ok(Some(known));
         }
-        let lexeme = self.lexeme(index);
+        let lexeme = self.on.lexeme(index);
         let is_plain = match place {
             RivalPlace::Start(_) => false,
             RivalPlace::Text(node) => {
                 // Items that came may be none of these texts, so fewer say nothing.
-                let came = json.histories.sets.count(node) as usize;
+                let came = self.json.histories.sets.count(node) as usize;
                 match lexeme.listed(state) {
                     Some((listed, _)) => listed.count() > came,
                     None => lexeme.takes_anything(state),
                 }
             }
-            RivalPlace::Number(_) => self.has_many_numbers(json, index, state)?,
+            RivalPlace::Number(_) => self.has_many_numbers(index, state)?,
         };
         Ok(is_plain.then_some(Left::Something))
     }

@@ -8,18 +8,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::interning::memory::map_entry;
-use crate::json::keys::TextId;
-use crate::rules::rows::Row;
-use crate::rules::starts::{Count, Leaf, Program, Rules};
-use crate::run::automaton::Automaton;
-use crate::run::marks::Mark;
-use crate::stacks::frame::{Frame, StackId};
+use crate::rules::leaf::Leaf;
+use crate::rules::mark::Mark;
+use crate::rules::parts::{Count, Row};
+use crate::rules::program::Program;
+use crate::rules::tables::Rules;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::{begin_alive, On};
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
-use ffwd_grammar::{Lexing, Live, Longest, NodeId, ScopeId, Span};
+use ffwd_grammar::{Lexing, Live, Longest, NodeId, ScopeId};
 use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
@@ -137,61 +138,14 @@ fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>
 /// The position of a lexeme among its competitors.
 type Place = (Label, StackId, Longest);
 
-impl Automaton {
-    /// A part of the grammar that is reported; `None` of a JSON value.
-    pub fn span(&self, node: NodeId) -> Option<&Span> {
-        self.rules()?.program.spans.get(&node)
-    }
-
-    /// A part that cannot be reported; see `Program::unreported`.
-    pub fn unreported(&self) -> Option<&Span> {
-        self.rules()?.program.unreported()
-    }
-
-    /// Returns the beginnings at the start of the grammar's text.
-    pub fn marked_start(&self) -> Result<Arc<[Beginning]>, EngineError> {
-        match self.rules() {
-            Some(rules) => {
-                let start = rules.program.symbols.start;
-                self.beginnings(self.push(Frame::Symbol(start), StackId::END)?)
-            }
-            None => {
-                let threads = Threads::from_slice(self.threads(self.start()));
-                Ok(Arc::new([Beginning { marks: Box::default(), threads }]))
-            }
-        }
-    }
-
-    /// Returns the beginnings on a stack.
-    pub(crate) fn beginnings(&self, stack: StackId) -> Result<Arc<[Beginning]>, EngineError> {
-        if let Some(known) = self.marked.lock().get(&stack) {
-            return Ok(known.clone());
-        }
-        let found: Arc<[Beginning]> = match self.rules() {
-            Some(rules) => self.find_beginnings(rules, stack)?.into(),
-            None => {
-                let threads = Threads::from_slice(self.starts(stack)?);
-                Arc::new([Beginning { marks: Box::default(), threads }])
-            }
-        };
-        let each = |one: &Beginning| {
-            std::mem::size_of::<Beginning>()
-                + std::mem::size_of_val(&*one.marks)
-                + if one.threads.spilled() { std::mem::size_of_val(&*one.threads) } else { 0 }
-        };
-        let entry = map_entry::<StackId, Arc<[Beginning]>>();
-        self.flow_bytes.add(entry + found.iter().map(each).sum::<usize>());
-        self.marked.lock().insert(stack, found.clone());
-        Ok(found)
-    }
-
-    /// As [`Automaton::rule_starts`], with marks.
-    fn find_beginnings(
+impl Rules {
+    /// As [`Rules::starts`], with marks.
+    pub(crate) fn find_beginnings(
         &self,
-        rules: &Rules,
+        on: &impl On,
         stack: StackId,
     ) -> Result<Vec<Beginning>, EngineError> {
-        let symbols = &rules.symbols;
+        let symbols = &self.symbols;
         let mut found = Found::default();
         let none = found.labels.id(SmallVec::new())?;
         let mut pending: Vec<(StackId, Label)> = vec![(stack, none)];
@@ -201,11 +155,11 @@ impl Automaton {
             if !seen.insert((stack, label)) {
                 continue;
             }
-            let cell = self.cell(stack);
+            let cell = on.cell(stack);
             let parent = cell.parent;
             match cell.frame {
                 Frame::Union(union) => {
-                    let members = rules.unions.get(union).members.iter().rev();
+                    let members = self.unions.get(union).members.iter().rev();
                     pending.extend(members.map(|&member| (member, label)));
                 }
                 Frame::Mark(node) => {
@@ -213,60 +167,60 @@ impl Automaton {
                 }
                 Frame::Symbol(symbol) => {
                     if symbols.is_nullable(symbol) {
-                        let empty = marks_of_empty(rules, symbol)?;
+                        let empty = marks_of_empty(self, symbol)?;
                         pending.push((parent, found.labels.and(label, &empty)?));
                     }
                     found.add(symbols, symbol, label, parent);
                 }
                 Frame::Count(count) => {
-                    let Count { inner, min, max } = *rules.counts.get(count);
+                    let Count { inner, min, max } = *self.counts.get(count);
                     if min == 0 {
                         pending.push((parent, label));
                     }
-                    let fewer = self.push_count(rules, inner, min, max, parent)?;
+                    let fewer = self.push_count(on, inner, min, max, parent)?;
                     found.add(symbols, inner, label, fewer);
                 }
                 _ => {
-                    let threads = self.starts(stack)?;
+                    let threads = on.starts(stack)?;
                     found.threads.entry(label).or_default().extend_from_slice(threads);
                 }
             }
         }
-        self.expand_marked(rules, &mut found)?;
-        self.begin_marked(rules, found)
+        self.expand_marked(on, &mut found)?;
+        self.begin_marked(on, found)
     }
 
-    /// As [`Automaton::expand`], with marks.
-    fn expand_marked(&self, rules: &Rules, found: &mut Found) -> Result<(), EngineError> {
-        let Program { leaves, spans, .. } = &*rules.program;
-        let symbols = &rules.symbols;
+    /// As [`Rules::expand`], with marks.
+    fn expand_marked(&self, on: &impl On, found: &mut Found) -> Result<(), EngineError> {
+        let Program { leaves, spans, .. } = &*self.program;
+        let symbols = &self.symbols;
         while let Some(((_, symbol, label), stacks)) = found.symbols.pop_last() {
             meter::charge(1 + stacks.len())?;
-            let parent = self.union(rules, &stacks)?;
+            let parent = self.union(on, &stacks)?;
             match symbols.get(symbol) {
                 Symbol::Empty => {}
                 &Symbol::Seq(first, then) => {
                     if symbols.is_nullable(first) {
-                        let empty = marks_of_empty(rules, first)?;
+                        let empty = marks_of_empty(self, first)?;
                         let label = found.labels.and(label, &empty)?;
                         found.add(symbols, then, label, parent);
                     }
-                    let after = self.push_symbol(rules, then, parent)?;
+                    let after = self.push_symbol(on, then, parent)?;
                     found.add(symbols, first, label, after);
                 }
                 Symbol::Choice(parts) => {
                     parts.iter().for_each(|&part| found.add(symbols, part, label, parent));
                 }
                 &Symbol::Star(inner) => {
-                    let after = self.push_symbol(rules, symbol, parent)?;
+                    let after = self.push_symbol(on, symbol, parent)?;
                     found.add(symbols, inner, label, after);
                 }
                 &Symbol::Repeat { inner, min, max } => {
-                    let after = self.push_count(rules, inner, min, max, parent)?;
+                    let after = self.push_count(on, inner, min, max, parent)?;
                     found.add(symbols, inner, label, after);
                 }
                 &Symbol::Marked(node, inner) if spans.contains_key(&node) => {
-                    let after = self.push(Frame::Mark(node), parent)?;
+                    let after = on.push(Frame::Mark(node), parent)?;
                     let label = found.labels.and(label, &[Mark::Open(node)])?;
                     found.add(symbols, inner, label, after);
                 }
@@ -281,13 +235,12 @@ impl Automaton {
                 }
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
-                        if let Some(&value) = rules.values.get(schema) {
-                            let after = self.push(Frame::Mark(*node), parent)?;
-                            let below = self.below_value(value, after)?;
-                            let value = self.push(Frame::Value(value.query), below)?;
+                        if let Some(&value) = self.values.get(schema) {
+                            let after = on.push(Frame::Mark(*node), parent)?;
+                            let value = on.push_root(value, after)?;
                             let label = found.labels.and(label, &[Mark::Open(*node)])?;
                             let threads = found.threads.entry(label).or_default();
-                            threads.extend_from_slice(self.starts(value)?);
+                            threads.extend_from_slice(on.starts(value)?);
                         }
                     }
                     _ => found.leaves.entry((*node, label)).or_default().push(parent),
@@ -297,15 +250,15 @@ impl Automaton {
         Ok(())
     }
 
-    /// As [`Automaton::threads_of`], with marks. Lexemes compete for the longest match with all
+    /// As `Rules::threads_of`, with marks. Lexemes compete for the longest match with all
     /// others that may begin here, whatever the marks before them.
-    fn begin_marked(&self, rules: &Rules, found: Found) -> Result<Vec<Beginning>, EngineError> {
+    fn begin_marked(&self, on: &impl On, found: Found) -> Result<Vec<Beginning>, EngineError> {
         let Found { labels, leaves, mut threads, .. } = found;
         let mut apart: BTreeMap<(Label, StackId), Vec<Ast>> = BTreeMap::new();
         let mut longest: BTreeMap<ScopeId, BTreeMap<Place, Vec<Ast>>> = BTreeMap::new();
         for ((node, label), stacks) in leaves {
-            let after = self.union(rules, &stacks)?;
-            match rules.program.leaves.get(&node) {
+            let after = self.union(on, &stacks)?;
+            match self.program.leaves.get(&node) {
                 Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
                     apart.entry((label, after)).or_default().push(language.clone());
                 }
@@ -316,7 +269,7 @@ impl Automaton {
                 Some(Leaf::Tokens(_)) => threads.entry(label).or_default().push(Thread {
                     lexeme: ThreadLexeme::Tokens(node.0),
                     state: 0,
-                    stack: self.push(Frame::Tokens(node), after)?,
+                    stack: on.push(Frame::Tokens(node), after)?,
                     text: TextId::NONE,
                     transcript: TextId::NONE,
                 }),
@@ -325,17 +278,17 @@ impl Automaton {
         }
         for ((label, after), languages) in apart {
             let spec = LexemeSpec::new(Spelling::Utf8, [Ast::alternation(languages)]);
-            let lexeme = self.add_lexeme(&spec)?;
-            let stack = self.push(Frame::Lexeme(lexeme), after)?;
-            self.begin_lexeme(lexeme, stack, threads.entry(label).or_default());
+            let lexeme = on.add_lexeme(&spec)?;
+            let stack = on.push(Frame::Lexeme(lexeme), after)?;
+            threads.entry(label).or_default().extend(begin_alive(on, lexeme, stack));
         }
         let mut all = threads.values().flatten();
-        let others =
-            all.any(|thread| thread.lexeme != ThreadLexeme::End && !self.is_plain_lexeme(thread));
+        let others = all
+            .any(|thread| thread.lexeme != ThreadLexeme::End && !self.is_plain_lexeme(on, thread));
         for row in longest.into_values() {
             let ignored_only = row.keys().all(|&(_, _, lexing)| lexing == Longest::Ignored);
             if !ignored_only || others {
-                self.begin_marked_row(rules, row, &mut threads)?;
+                self.begin_marked_row(on, row, &mut threads)?;
             }
         }
         let mut beginnings = Vec::with_capacity(threads.len());
@@ -349,18 +302,18 @@ impl Automaton {
         Ok(beginnings)
     }
 
-    /// As [`Automaton::begin_row`], with marks: of each label a row, in which those of the others
+    /// As [`Rules::begin_row`], with marks: of each label a row, in which those of the others
     /// lead nowhere.
     fn begin_marked_row(
         &self,
-        rules: &Rules,
+        on: &impl On,
         row: BTreeMap<Place, Vec<Ast>>,
         threads: &mut BTreeMap<Label, Threads>,
     ) -> Result<(), EngineError> {
         let row: Vec<(Place, Ast)> =
             row.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
         let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
-        let nowhere = self.union(rules, &[])?;
+        let nowhere = self.union(on, &[])?;
         for (place, own) in row.chunks(size).enumerate() {
             let mut lazy: Verdict = 0;
             let mut languages: Vec<Ast> = Vec::new();
@@ -382,7 +335,7 @@ impl Automaton {
             }
             let size = languages.len();
             let spec = LexemeSpec::new(Spelling::Utf8, languages);
-            let lexeme = self.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
+            let lexeme = on.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
             let labels: FxHashSet<Label> = own.iter().map(|((label, _, _), _)| *label).collect();
             for label in labels {
                 let mut after: SmallVec<[StackId; 4]> = SmallVec::from_elem(nowhere, size);
@@ -391,9 +344,9 @@ impl Automaton {
                         after[column] = *stack;
                     }
                 }
-                let row = rules.rows.intern(Row(after))?;
-                let stack = self.push(Frame::Row(row), StackId::END)?;
-                self.begin_lexeme(lexeme, stack, threads.entry(label).or_default());
+                let row = self.rows.intern(Row(after))?;
+                let stack = on.push(Frame::Row(row), StackId::END)?;
+                threads.entry(label).or_default().extend(begin_alive(on, lexeme, stack));
             }
         }
         Ok(())

@@ -4,109 +4,35 @@
 //! these lexemes: the state of their family. Exits are computed when some have ended, and for these
 //! alone. Most tokens end no lexeme, or one.
 
-use parking_lot::RwLock;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::json::keys::TextId;
-use crate::rules::rows::Family;
-use crate::rules::starts::{Beginnings, Expanding, Program, Rules};
-use crate::run::automaton::Automaton;
-use crate::stacks::frame::{Frame, StackId};
-use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
+use crate::rules::starts::{Expanding, Openings};
+use crate::rules::tables::Rules;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, Threads};
 use ffwd_bounds::meter;
-use ffwd_grammar::symbols::{Symbol, SymbolId};
-use ffwd_regular::expr::{LexState, Verdict};
+use ffwd_regular::expr::Verdict;
 
-/// In grammars of more symbols rows always know what follows.
-const MAX_SYMBOLS: usize = 1 << 20;
-
-/// The lexemes that can start a symbol.
-#[derive(Clone, Copy, Debug, Default)]
-struct First {
-    /// Lexemes of the family.
-    languages: Verdict,
-    /// Something else, too.
-    others: bool,
-}
-
-/// The first lexemes of the symbols of a grammar with one family.
-#[derive(Debug)]
-pub(crate) struct Firsts {
-    of_symbols: Vec<First>,
-    /// The states in which the family has begun, by languages; `None` where these have no text.
-    starts: RwLock<FxHashMap<Verdict, Option<LexState>>>,
-}
-
-impl Firsts {
-    pub(crate) fn new(program: &Program, family: &Family) -> Option<Self> {
-        let symbols = &program.symbols;
-        if symbols.len() > MAX_SYMBOLS {
-            return None;
-        }
-        let mut order: Vec<SymbolId> = (0..symbols.len() as u32).map(SymbolId).collect();
-        order.sort_unstable_by_key(|&symbol| symbols.rank(symbol));
-        let mut of_symbols = vec![First::default(); symbols.len()];
-        for id in order {
-            let mut first = First::default();
-            let mut add = |inner: SymbolId| {
-                let inner: First = of_symbols[inner.0 as usize];
-                first.languages |= inner.languages;
-                first.others |= inner.others;
-            };
-            match symbols.get(id) {
-                Symbol::Empty => {}
-                Symbol::Leaf(node) => match family.place(*node) {
-                    Some(place) => first.languages = 1 << place,
-                    None => first.others = true,
-                },
-                &Symbol::Seq(inner, then) => {
-                    add(inner);
-                    if symbols.is_nullable(inner) {
-                        add(then);
-                    }
-                }
-                Symbol::Choice(parts) => parts.iter().for_each(|&part| add(part)),
-                &Symbol::Star(inner)
-                | &Symbol::Repeat { inner, .. }
-                | &Symbol::Marked(_, inner)
-                | &Symbol::NonEmpty(inner) => add(inner),
-                &Symbol::Part(part) => add(symbols.meaning(part)),
-                // Grammars with such parts have rows that know what follows.
-                Symbol::Later(_) => first.others = true,
-            }
-            of_symbols[id.0 as usize] = first;
-        }
-        Some(Self { of_symbols, starts: RwLock::default() })
-    }
-
-    fn of(&self, symbol: SymbolId) -> First {
-        self.of_symbols[symbol.0 as usize]
-    }
-
-    /// Whether a symbol can begin with one of the languages.
-    pub(crate) fn begins_with(&self, symbol: SymbolId, languages: Verdict) -> bool {
-        self.of(symbol).languages & languages != 0
-    }
-}
-
-impl Automaton {
+impl Rules {
     /// Returns the lexemes that may begin on a stack as a row without exits; `None` if other
     /// threads may begin as well.
     pub(crate) fn begin_unfollowed(
         &self,
-        rules: &Rules,
+        on: &impl On,
         stack: StackId,
     ) -> Result<Option<Threads>, EngineError> {
-        let Some((family, firsts)) = rules.firsts() else { return Ok(None) };
+        let Some((family, firsts)) = self.firsts() else { return Ok(None) };
         let mut languages: Verdict = 0;
         let mut end = false;
         let mut pending: SmallVec<[StackId; 16]> = SmallVec::from_slice(&[stack]);
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
         while let Some(stack) = pending.pop() {
             meter::charge(1)?;
-            let cell = self.cell(stack);
+            let cell = on.cell(stack);
             let (symbol, may_be_empty) = match cell.frame {
                 Frame::End => {
                     end = true;
@@ -114,13 +40,13 @@ impl Automaton {
                 }
                 Frame::Union(union) => {
                     if seen.insert(stack) {
-                        pending.extend_from_slice(&rules.unions.get(union).members);
+                        pending.extend_from_slice(&self.unions.get(union).members);
                     }
                     continue;
                 }
-                Frame::Symbol(symbol) => (symbol, rules.symbols.is_nullable(symbol)),
+                Frame::Symbol(symbol) => (symbol, self.symbols.is_nullable(symbol)),
                 Frame::Count(count) => {
-                    let count = rules.counts.get(count);
+                    let count = self.counts.get(count);
                     (count.inner, count.min == 0)
                 }
                 _ => return Ok(None),
@@ -136,19 +62,19 @@ impl Automaton {
         }
         let mut threads = Threads::new();
         if languages & !family.ignored != 0 {
-            let lexeme = self.family_lexeme(family)?;
+            let lexeme = self.family_lexeme(on, family)?;
             let known = firsts.starts.read().get(&languages).copied();
             let start = match known {
                 Some(known) => known,
                 None => {
-                    let start = self.lexeme(lexeme).start_of(languages)?;
+                    let start = on.lexeme(lexeme).start_of(languages)?;
                     firsts.starts.write().insert(languages, start);
                     start
                 }
             };
             if let Some(start) = start {
-                let stack = self.push(Frame::Begun, stack)?;
-                self.begin_lexeme_at(lexeme, start, stack, &mut threads);
+                let stack = on.push(Frame::Begun, stack)?;
+                threads.push(Thread::of_lexeme(lexeme, start, stack));
             }
         }
         if end {
@@ -161,109 +87,75 @@ impl Automaton {
     /// Whether it is known that something follows wherever the lexeme of a thread ends: then there is
     /// no need to look for what that is. A row only begins with lexemes after which there is a way
     /// to the end, but where the longest match leaves none.
-    pub fn goes_on_anyhow(&self, thread: &Thread) -> bool {
-        self.cell(thread.stack).frame == Frame::Begun && self.is_safe(thread)
+    pub(crate) fn goes_on_anyhow(&self, on: &impl On, thread: &Thread) -> bool {
+        on.cell(thread.stack).frame == Frame::Begun && self.is_safe(on, thread)
     }
 
     /// Returns the exit of a row that began on a stack, after languages of it have ended.
     pub(crate) fn begun_exit(
         &self,
-        rules: &Rules,
+        on: &impl On,
         stack: StackId,
         ended: Verdict,
     ) -> Result<StackId, EngineError> {
-        let found = self.beginnings_of(rules, stack, ended)?;
-        self.after_ended(rules, &found, ended)
+        let found = self.beginnings_of(on, stack, ended)?;
+        self.after_ended(on, &found, ended)
     }
 
     /// Returns the threads on a stack that begin with one of some languages.
     fn beginnings_of(
         &self,
-        rules: &Rules,
+        on: &impl On,
         stack: StackId,
         languages: Verdict,
-    ) -> Result<Beginnings, EngineError> {
-        let mut found = Beginnings::default();
-        let mut symbols = Expanding::new(rules, Some(languages));
-        self.add_stack(rules, stack, &mut symbols, &mut found)?;
-        self.expand(rules, symbols, &mut found)?;
+    ) -> Result<Openings, EngineError> {
+        let mut found = Openings::default();
+        let mut symbols = Expanding::new(self, Some(languages));
+        self.add_stack(on, stack, &mut symbols, &mut found)?;
+        self.expand(on, symbols, &mut found)?;
         Ok(found)
     }
 
     fn after_ended(
         &self,
-        rules: &Rules,
-        found: &Beginnings,
+        on: &impl On,
+        found: &Openings,
         ended: Verdict,
     ) -> Result<StackId, EngineError> {
-        let Some((family, _)) = rules.firsts() else { return self.union(rules, &[]) };
+        let Some((family, _)) = self.firsts() else { return self.union(on, &[]) };
         let mut stacks: SmallVec<[StackId; 8]> = SmallVec::new();
         for (node, after) in &found.leaves {
             if family.place(*node).is_some_and(|place| ended >> place & 1 == 1) {
                 stacks.extend_from_slice(after);
             }
         }
-        self.union(rules, &stacks)
+        self.union(on, &stacks)
     }
 
     /// Computes the exits of a row without exits, for all of these verdicts at once: separate calls
     /// would search the stack for each of them.
-    pub fn find_exits(
+    pub(crate) fn find_exits(
         &self,
+        on: &impl On,
         thread: &Thread,
         ended: impl Iterator<Item = Verdict>,
     ) -> Result<(), EngineError> {
-        let cell = self.cell(thread.stack);
-        let (Frame::Begun, Some(rules)) = (cell.frame, self.rules()) else { return Ok(()) };
+        let cell = on.cell(thread.stack);
+        if cell.frame != Frame::Begun {
+            return Ok(());
+        }
         let key = |accept: Verdict| (thread.lexeme, accept, TextId::NONE);
-        let missing: SmallVec<[Verdict; 16]> =
-            ended.filter(|&accept| self.known_exit(thread.stack, key(accept)).is_none()).collect();
+        let missing: SmallVec<[Verdict; 16]> = ended
+            .filter(|&accept| on.stacks().known_exit(thread.stack, key(accept)).is_none())
+            .collect();
         let [_, _, ..] = missing[..] else { return Ok(()) };
         let all = missing.iter().fold(0, |all, accept| all | accept);
-        let found = self.beginnings_of(rules, cell.parent, all)?;
+        let found = self.beginnings_of(on, cell.parent, all)?;
         for accept in missing {
             meter::charge(2)?;
-            let next = self.after_ended(rules, &found, accept)?;
-            self.keep_exit(thread.stack, key(accept), next);
+            let next = self.after_ended(on, &found, accept)?;
+            on.stacks().keep_exit(thread.stack, key(accept), next);
         }
         Ok(())
-    }
-
-    /// Whether a thread is what it is now where one of its languages has ended, and no other.
-    pub fn begins_again(&self, thread: &Thread, ended: Verdict) -> Result<bool, EngineError> {
-        Ok(ended.is_power_of_two() && self.is_begun_by(thread, self.exit_thread(thread, ended)?)?)
-    }
-
-    /// The ignored languages after which a row that has just begun begins again; `None` where a
-    /// thread is no such row, or something else may begin beside it.
-    pub fn ignored_again(&self, thread: &Thread) -> Result<Option<Verdict>, EngineError> {
-        let cell = self.cell(thread.stack);
-        let (Frame::Begun, Some(rules)) = (cell.frame, self.rules()) else { return Ok(None) };
-        let (Some((family, _)), ThreadLexeme::Lexeme(lexeme)) = (rules.firsts(), thread.lexeme)
-        else {
-            return Ok(None);
-        };
-        if !self.is_begun_by(thread, cell.parent)? {
-            return Ok(None);
-        }
-        let mut left = family.ignored;
-        if left != 0 {
-            left &= self.lexeme(lexeme).alive_in(thread.lex_state());
-        }
-        let mut found = 0;
-        while left != 0 {
-            let language = left & left.wrapping_neg();
-            left ^= language;
-            if self.begins_again(thread, language)? {
-                found |= language;
-            }
-        }
-        Ok(Some(found))
-    }
-
-    /// Whether a thread is all that may begin on a stack, but for the end.
-    fn is_begun_by(&self, thread: &Thread, stack: StackId) -> Result<bool, EngineError> {
-        let mut starts = self.starts(stack)?.iter().filter(|start| **start != Thread::END);
-        Ok(starts.next() == Some(thread) && starts.next().is_none())
     }
 }

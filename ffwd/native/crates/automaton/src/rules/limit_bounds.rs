@@ -7,16 +7,17 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::EngineError;
-use crate::rules::starts::{Leaf, Program};
-use crate::run::automaton::Automaton;
+use crate::rules::leaf::Leaf;
+use crate::rules::limit_tables::{Bounds, UNKNOWN_BOUND};
+use crate::rules::program::Program;
+use crate::rules::tables::Rules;
+use crate::stacks::on::On;
 use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
 use ffwd_grammar::{Lexing, NodeId};
 use ffwd_regular::expr::{LexemeSpec, Spelling};
 use ffwd_regular::regex::Ast;
 
-/// Not known, or not bounded.
-const UNKNOWN: u32 = u32::MAX / 4;
 /// How many symbols are looked at.
 const MAX_SYMBOLS: usize = 1 << 16;
 /// How many states of a lexeme are looked at.
@@ -25,14 +26,6 @@ const MAX_STATES: usize = 512;
 const MAX_ROUNDS: usize = 64;
 /// The most bytes of a character.
 const CHARACTER: u32 = 4;
-
-/// For each part with a limit how many bytes end it at most after its first byte.
-#[derive(Debug, Default)]
-pub(crate) struct Bounds {
-    parts: FxHashMap<NodeId, u32>,
-    /// Whether every part is ended within its limit, whatever its first token is.
-    all_are_roomy: bool,
-}
 
 /// The bound of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,47 +38,28 @@ struct Bound {
     longest: bool,
 }
 
-impl Automaton {
-    /// How many bytes at most end a part that has begun; `None` where that is not known.
-    ///
-    /// # Errors
-    /// A limit of a lexeme is passed.
-    pub fn bytes_to_end(&self, part: NodeId) -> Result<Option<u32>, EngineError> {
-        let Some(bounds) = self.bounds()? else { return Ok(None) };
-        Ok(bounds.parts.get(&part).copied().filter(|&bytes| bytes < UNKNOWN))
-    }
-
-    /// Returns whether every part with a limit can be completed in time after any first token.
+impl Rules {
+    /// Bounds of the parts with limits; `None` of a grammar without any.
     ///
     /// # Errors
     /// A limit of a lexeme is exceeded.
-    pub fn limits_are_roomy(&self) -> Result<bool, EngineError> {
-        Ok(self.bounds()?.is_some_and(|bounds| bounds.all_are_roomy))
-    }
-
-    /// The least limit of a part.
-    pub fn least_limit(&self) -> u32 {
-        let limits = self.rules().map(|rules| rules.program.limits.values());
-        limits.and_then(|limits| limits.copied().filter(|&max| max > 0).min()).unwrap_or(u32::MAX)
-    }
-
-    fn bounds(&self) -> Result<Option<&Bounds>, EngineError> {
-        let Some(rules) = self.rules() else { return Ok(None) };
-        let Some(limits) = &rules.limits else { return Ok(None) };
+    pub(crate) fn bounds(&self, on: &impl On) -> Result<Option<&Bounds>, EngineError> {
+        let Some(limits) = &self.limits else { return Ok(None) };
         if let Some(known) = limits.bounds.get() {
             return Ok(Some(known));
         }
-        let found = self.find_bounds(&rules.program)?;
+        let found = self.find_bounds(on, &self.program)?;
         Ok(Some(limits.bounds.get_or_init(|| found)))
     }
 
-    fn find_bounds(&self, program: &Program) -> Result<Bounds, EngineError> {
+    fn find_bounds(&self, on: &impl On, program: &Program) -> Result<Bounds, EngineError> {
         let Program { symbols, leaves, limits, .. } = program;
         if symbols.len() > MAX_SYMBOLS || symbols.has_values() {
             return Ok(Bounds::default());
         }
         let ids = || (0..symbols.len() as u32).map(SymbolId);
-        let mut bounds = vec![Bound { whole: UNKNOWN, inside: 0, longest: false }; symbols.len()];
+        let mut bounds =
+            vec![Bound { whole: UNKNOWN_BOUND, inside: 0, longest: false }; symbols.len()];
         // Only the symbols in such a part are needed.
         let mut wanted = vec![false; symbols.len()];
         let mut pending: Vec<SymbolId> = ids()
@@ -108,10 +82,10 @@ impl Automaton {
                     bounds[id.0 as usize] = match leaves.get(node) {
                         Some(Leaf::Lexeme { language, lexing }) => Bound {
                             longest: !matches!(lexing, Lexing::Anywhere),
-                            ..self.bound_of(language)?
+                            ..self.bound_of(on, language)?
                         },
                         Some(Leaf::Tokens(_)) => Bound { whole: 1, inside: 0, longest: false },
-                        _ => Bound { whole: UNKNOWN, inside: UNKNOWN, longest: false },
+                        _ => Bound { whole: UNKNOWN_BOUND, inside: UNKNOWN_BOUND, longest: false },
                     };
                 }
                 Symbol::Empty | Symbol::Later(_) => {}
@@ -124,13 +98,13 @@ impl Automaton {
             for id in ids().filter(|id| wanted[id.0 as usize]) {
                 let known = bounds[id.0 as usize];
                 let mut now = bound(program, &bounds, id);
-                now.inside = now.inside.max(known.inside).min(UNKNOWN);
+                now.inside = now.inside.max(known.inside).min(UNKNOWN_BOUND);
                 now.whole = now.whole.min(known.whole);
                 if now == known {
                     continue;
                 }
                 if round > MAX_ROUNDS && now.inside > known.inside {
-                    now.inside = UNKNOWN;
+                    now.inside = UNKNOWN_BOUND;
                 }
                 bounds[id.0 as usize] = now;
                 changed = true;
@@ -156,24 +130,24 @@ impl Automaton {
     }
 
     /// Returns the bound of a lexeme alone.
-    fn bound_of(&self, language: &Ast) -> Result<Bound, EngineError> {
+    fn bound_of(&self, on: &impl On, language: &Ast) -> Result<Bound, EngineError> {
         // An intersection with a bound on characters: if they do not suffice for a completion of
         // the other language, one with as few as are left does.
         if let Ast::Intersection(parts) = language {
             let counts = |part: &Ast| matches!(part, Ast::Repeat { inner, min: 0, .. } if matches!(**inner, Ast::Class(_)));
             let rest: Vec<Ast> = parts.iter().filter(|part| !counts(part)).cloned().collect();
             if rest.len() + 1 == parts.len() && !rest.is_empty() {
-                let free = self.bound_of(&Ast::intersection(rest))?;
+                let free = self.bound_of(on, &Ast::intersection(rest))?;
                 let inside = free.inside.max(CHARACTER - 1).saturating_mul(CHARACTER);
                 let whole = free.whole.max(1).saturating_mul(CHARACTER);
-                let cap = |bytes: u32| bytes.min(UNKNOWN);
+                let cap = |bytes: u32| bytes.min(UNKNOWN_BOUND);
                 return Ok(Bound { whole: cap(whole), inside: cap(inside), longest: false });
             }
         }
         let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
-        let lexeme = self.lexeme_store().get(&spec)?;
+        let lexeme = on.lexeme_store().get(&spec)?;
         let bytes = lexeme.bytes_to_end(MAX_STATES)?;
-        let (whole, inside) = bytes.unwrap_or((UNKNOWN, UNKNOWN));
+        let (whole, inside) = bytes.unwrap_or((UNKNOWN_BOUND, UNKNOWN_BOUND));
         Ok(Bound { whole, inside, longest: false })
     }
 }
@@ -183,20 +157,20 @@ fn bound(program: &Program, bounds: &[Bound], id: SymbolId) -> Bound {
     let of = |id: SymbolId| bounds[id.0 as usize];
     let needed = |id: SymbolId| if symbols.is_nullable(id) { 0 } else { of(id).whole };
     // The text after a longest match decides whether the lexeme may end.
-    let alone = |bound: Bound| if bound.longest { UNKNOWN } else { bound.inside };
+    let alone = |bound: Bound| if bound.longest { UNKNOWN_BOUND } else { bound.inside };
     match symbols.get(id) {
-        Symbol::Empty => Bound { whole: UNKNOWN, inside: 0, longest: false },
+        Symbol::Empty => Bound { whole: UNKNOWN_BOUND, inside: 0, longest: false },
         &Symbol::Seq(first, then) => {
             let inside = alone(of(first)).saturating_add(needed(then)).max(alone(of(then)));
             let both = of(first).whole.saturating_add(needed(then));
             Bound {
-                whole: both.min(needed(first).saturating_add(of(then).whole)).min(UNKNOWN),
+                whole: both.min(needed(first).saturating_add(of(then).whole)).min(UNKNOWN_BOUND),
                 inside,
                 longest: of(first).longest || of(then).longest,
             }
         }
         Symbol::Choice(parts) => Bound {
-            whole: parts.iter().map(|&part| of(part).whole).min().unwrap_or(UNKNOWN),
+            whole: parts.iter().map(|&part| of(part).whole).min().unwrap_or(UNKNOWN_BOUND),
             inside: parts.iter().map(|&part| of(part).inside).max().unwrap_or(0),
             longest: parts.iter().any(|&part| of(part).longest),
         },
@@ -204,7 +178,7 @@ fn bound(program: &Program, bounds: &[Bound], id: SymbolId) -> Bound {
         &Symbol::Repeat { inner, min, .. } => {
             let more = needed(inner).saturating_mul(min.saturating_sub(1));
             Bound {
-                whole: of(inner).whole.saturating_add(more).min(UNKNOWN),
+                whole: of(inner).whole.saturating_add(more).min(UNKNOWN_BOUND),
                 inside: alone(of(inner)).saturating_add(more),
                 longest: of(inner).longest,
             }

@@ -10,143 +10,28 @@
 //! the union of their exits.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::interning::intern::Interner;
-use crate::interning::memory::Held;
-use crate::json::keys::TextId;
-use crate::rules::begun::Firsts;
-use crate::rules::dead_ends::DeadEnds;
-use crate::rules::limits::Limits;
-use crate::rules::rows::{families, Beginning, Families, Family, Row};
-use crate::rules::swallowed::Swallowing;
-use crate::rules::unions::Union;
-use crate::run::automaton::{Automaton, RootValue};
-use crate::stacks::frame::{Frame, StackId};
+use crate::rules::families::RowMember;
+use crate::rules::leaf::Leaf;
+use crate::rules::parts::{Count, Row};
+use crate::rules::tables::Rules;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::{begin_alive, On};
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
-use ffwd_grammar::symbols::{Symbol, SymbolId, Symbols};
-use ffwd_grammar::{Lexing, Live, Longest, NodeId, ScopeId, Span};
-use ffwd_regular::expr::{LexState, LexemeSpec, Spelling, Verdict};
+use ffwd_grammar::symbols::{Symbol, SymbolId};
+use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId};
+use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
-
-/// The kind of a leaf of the symbols.
-#[derive(Clone, Debug)]
-pub enum Leaf {
-    /// A language without the empty text.
-    Lexeme {
-        /// Its texts, which are spelled in UTF-8.
-        language: Ast,
-        /// Where a text of it may end.
-        lexing: Lexing,
-    },
-    /// Sorted ranges of token ids, from the first to the last.
-    Tokens(Arc<[(u32, u32)]>),
-    /// One of the schemas, by its place.
-    Json(usize),
-}
-
-/// A grammar as the automaton follows it.
-#[derive(Debug)]
-pub struct Program {
-    /// The grammar without left recursion.
-    pub symbols: Arc<Symbols>,
-    /// What each leaf of the symbols is.
-    pub leaves: FxHashMap<NodeId, Leaf>,
-    /// The parts that are reported.
-    pub spans: FxHashMap<NodeId, Span>,
-    /// The most tokens of parts with a limit.
-    pub limits: FxHashMap<NodeId, u32>,
-    /// Whether what follows a row is found when it begins, and not when it has ended.
-    pub eager_rows: bool,
-    /// Lexemes that take in the beginnings of what follows them.
-    pub swallowing: Swallowing,
-}
-
-impl Program {
-    /// Returns a reported part that can start with itself, and so has no position on stacks.
-    pub(crate) fn unreported(&self) -> Option<&Span> {
-        self.symbols.unmarked.iter().find_map(|node| self.spans.get(node))
-    }
-}
-
-/// A number of repetitions of a symbol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Count {
-    pub(crate) inner: SymbolId,
-    pub(crate) min: u32,
-    pub(crate) max: Option<u32>,
-}
-
-impl Held for Count {}
-
-/// The parts of the automaton that only grammars of rules have.
-#[derive(Debug)]
-pub(crate) struct Rules {
-    pub(crate) program: Arc<Program>,
-    pub(crate) symbols: Live,
-    pub(crate) values: Vec<RootValue>,
-    pub(crate) counts: Interner<Count>,
-    pub(crate) unions: Interner<Union>,
-    pub(crate) rows: Interner<Row>,
-    pub(crate) families: Families,
-    /// The first lexemes, in a grammar with one family.
-    firsts: Option<Firsts>,
-    pub(crate) dead_ends: DeadEnds,
-    has_tokens: bool,
-    /// The limits, if some part has one.
-    pub(crate) limits: Option<Limits>,
-}
-
-const MAX_PARTS: usize = 8_000_000;
-
-impl Rules {
-    pub(crate) fn new(program: Arc<Program>, values: Vec<RootValue>) -> Self {
-        let limit = "grammar_stacks";
-        let families = families(&program);
-        let firsts = match families.values().next() {
-            Some(family) if families.len() == 1 && !program.eager_rows => {
-                Firsts::new(&program, family)
-            }
-            _ => None,
-        };
-        let has_tokens = program.leaves.values().any(|leaf| matches!(leaf, Leaf::Tokens(_)));
-        let limits = (!program.limits.is_empty()).then(Limits::default);
-        Self {
-            symbols: Live::new(program.symbols.clone()),
-            program,
-            values,
-            counts: Interner::new(limit, MAX_PARTS),
-            unions: Interner::new(limit, MAX_PARTS),
-            rows: Interner::new(limit, MAX_PARTS),
-            families,
-            firsts,
-            dead_ends: DeadEnds::default(),
-            has_tokens,
-            limits,
-        }
-    }
-
-    /// Returns the only family of the grammar, and the first lexemes of its symbols.
-    pub(crate) fn firsts(&self) -> Option<(&Family, &Firsts)> {
-        Some((self.families.values().next()?, self.firsts.as_ref()?))
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let limits = self.limits.as_ref().map_or(0, Limits::memory_bytes);
-        let interned =
-            self.counts.memory_bytes() + self.unions.memory_bytes() + self.rows.memory_bytes();
-        interned + limits + self.symbols.memory_bytes()
-    }
-}
 
 /// The lexemes that may begin on a stack, before they become threads.
 #[derive(Default)]
-pub(crate) struct Beginnings {
+pub(crate) struct Openings {
     end: bool,
     /// Lexemes and sets of tokens, with the stacks after them.
     pub(crate) leaves: BTreeMap<NodeId, SmallVec<[StackId; 2]>>,
@@ -178,30 +63,26 @@ impl<'r> Expanding<'r> {
     }
 }
 
-impl Automaton {
-    /// As [`Self::starts`], of a stack of symbols.
-    pub(crate) fn rule_starts(
-        &self,
-        rules: &Rules,
-        stack: StackId,
-    ) -> Result<Threads, EngineError> {
-        if let Some(threads) = self.begin_unfollowed(rules, stack)? {
+impl Rules {
+    /// The threads that begin on a stack of symbols.
+    pub(crate) fn starts(&self, on: &impl On, stack: StackId) -> Result<Threads, EngineError> {
+        if let Some(threads) = self.begin_unfollowed(on, stack)? {
             return Ok(threads);
         }
-        let mut found = Beginnings::default();
-        let mut symbols = Expanding::new(rules, None);
-        self.add_stack(rules, stack, &mut symbols, &mut found)?;
-        self.expand(rules, symbols, &mut found)?;
-        self.threads_of(rules, found)
+        let mut found = Openings::default();
+        let mut symbols = Expanding::new(self, None);
+        self.add_stack(on, stack, &mut symbols, &mut found)?;
+        self.expand(on, symbols, &mut found)?;
+        self.threads_of(on, found)
     }
 
     /// Adds the symbols on top of a stack, and what is no symbol.
     pub(crate) fn add_stack(
         &self,
-        rules: &Rules,
+        on: &impl On,
         stack: StackId,
         symbols: &mut Expanding<'_>,
-        found: &mut Beginnings,
+        found: &mut Openings,
     ) -> Result<(), EngineError> {
         let mut pending: Vec<StackId> = vec![stack];
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
@@ -210,30 +91,30 @@ impl Automaton {
             if !seen.insert(stack) {
                 continue;
             }
-            let cell = self.cell(stack);
+            let cell = on.cell(stack);
             let parent = cell.parent;
             match cell.frame {
                 Frame::End => found.end = true,
                 Frame::Union(union) => {
-                    pending.extend(rules.unions.get(union).members.iter().rev().copied());
+                    pending.extend(self.unions.get(union).members.iter().rev().copied());
                 }
                 Frame::Symbol(symbol) => {
-                    if rules.symbols.is_nullable(symbol) {
+                    if self.symbols.is_nullable(symbol) {
                         pending.push(parent);
                     }
                     symbols.add(symbol, parent);
                 }
                 Frame::Count(count) => {
-                    let Count { inner, min, max } = *rules.counts.get(count);
+                    let Count { inner, min, max } = *self.counts.get(count);
                     if min == 0 {
                         pending.push(parent);
                     }
-                    let fewer = self.push_count(rules, inner, min, max, parent)?;
+                    let fewer = self.push_count(on, inner, min, max, parent)?;
                     symbols.add(inner, fewer);
                 }
                 // The content has ended.
                 Frame::Limit(_) | Frame::Mark(_) => pending.push(parent),
-                _ => found.threads.extend_from_slice(self.starts(stack)?),
+                _ => found.threads.extend_from_slice(on.starts(stack)?),
             }
         }
         Ok(())
@@ -243,36 +124,36 @@ impl Automaton {
     /// can begin with it, so that it is looked at once, on the union of its stacks.
     pub(crate) fn expand(
         &self,
-        rules: &Rules,
+        on: &impl On,
         mut pending: Expanding<'_>,
-        found: &mut Beginnings,
+        found: &mut Openings,
     ) -> Result<(), EngineError> {
-        let (symbols, leaves) = (&rules.symbols, &rules.program.leaves);
+        let (symbols, leaves) = (&self.symbols, &self.program.leaves);
         while let Some(((_, symbol), stacks)) = pending.pending.pop_last() {
             meter::charge(1 + stacks.len())?;
-            let parent = self.union(rules, &stacks)?;
+            let parent = self.union(on, &stacks)?;
             match symbols.get(symbol) {
                 Symbol::Empty => {}
                 &Symbol::Seq(first, then) => {
                     if symbols.is_nullable(first) {
                         pending.add(then, parent);
                     }
-                    let after = self.push_symbol(rules, then, parent)?;
+                    let after = self.push_symbol(on, then, parent)?;
                     pending.add(first, after);
                 }
                 Symbol::Choice(parts) => {
                     parts.iter().for_each(|&part| pending.add(part, parent));
                 }
                 &Symbol::Star(inner) => {
-                    let after = self.push_symbol(rules, symbol, parent)?;
+                    let after = self.push_symbol(on, symbol, parent)?;
                     pending.add(inner, after);
                 }
                 &Symbol::Repeat { inner, min, max } => {
-                    let after = self.push_count(rules, inner, min, max, parent)?;
+                    let after = self.push_count(on, inner, min, max, parent)?;
                     pending.add(inner, after);
                 }
                 &Symbol::Marked(node, inner) => {
-                    if let Some(parent) = self.push_limit(rules, node, parent)? {
+                    if let Some(parent) = self.push_limit(on, node, parent)? {
                         pending.add(inner, parent);
                     }
                 }
@@ -281,10 +162,9 @@ impl Automaton {
                 &Symbol::Later(part) => pending.add(symbols.later(part)?, parent),
                 Symbol::Leaf(node) => match leaves.get(node) {
                     Some(&Leaf::Json(schema)) => {
-                        if let Some(&value) = rules.values.get(schema) {
-                            let below = self.below_value(value, parent)?;
-                            let value = self.push(Frame::Value(value.query), below)?;
-                            found.threads.extend_from_slice(self.starts(value)?);
+                        if let Some(&value) = self.values.get(schema) {
+                            let value = on.push_root(value, parent)?;
+                            found.threads.extend_from_slice(on.starts(value)?);
                         }
                     }
                     _ => found.leaves.entry(*node).or_default().push(parent),
@@ -295,24 +175,24 @@ impl Automaton {
     }
 
     /// The threads that begin lexemes. Lexemes with the same stacks after them are one.
-    fn threads_of(&self, rules: &Rules, found: Beginnings) -> Result<Threads, EngineError> {
+    fn threads_of(&self, on: &impl On, found: Openings) -> Result<Threads, EngineError> {
         let mut threads = found.threads;
         let mut apart: BTreeMap<StackId, Vec<Ast>> = BTreeMap::new();
-        let mut longest: BTreeMap<ScopeId, Vec<Beginning>> = BTreeMap::new();
+        let mut longest: BTreeMap<ScopeId, Vec<RowMember>> = BTreeMap::new();
         for (node, stacks) in found.leaves {
-            let after = self.union(rules, &stacks)?;
-            match rules.program.leaves.get(&node) {
+            let after = self.union(on, &stacks)?;
+            match self.program.leaves.get(&node) {
                 Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
                     apart.entry(after).or_default().push(language.clone());
                 }
                 Some(Leaf::Lexeme { lexing: Lexing::Longest { scope, lexing }, .. }) => {
-                    let beginning = Beginning { node, lexing: *lexing, after };
+                    let beginning = RowMember { node, lexing: *lexing, after };
                     longest.entry(*scope).or_default().push(beginning);
                 }
                 Some(Leaf::Tokens(_)) => threads.push(Thread {
                     lexeme: ThreadLexeme::Tokens(node.0),
                     state: 0,
-                    stack: self.push(Frame::Tokens(node), after)?,
+                    stack: on.push(Frame::Tokens(node), after)?,
                     text: TextId::NONE,
                     transcript: TextId::NONE,
                 }),
@@ -321,15 +201,15 @@ impl Automaton {
         }
         for (after, languages) in apart {
             let spec = LexemeSpec::new(Spelling::Utf8, [Ast::alternation(languages)]);
-            let lexeme = self.add_lexeme(&spec)?;
-            let stack = self.push(Frame::Lexeme(lexeme), after)?;
-            self.begin_lexeme(lexeme, stack, &mut threads);
+            let lexeme = on.add_lexeme(&spec)?;
+            let stack = on.push(Frame::Lexeme(lexeme), after)?;
+            threads.extend(begin_alive(on, lexeme, stack));
         }
-        let others = threads.iter().any(|thread| !self.is_plain_lexeme(thread));
+        let others = threads.iter().any(|thread| !self.is_plain_lexeme(on, thread));
         for (scope, row) in longest {
             let ignored_only = row.iter().all(|one| one.lexing == Longest::Ignored);
             if !ignored_only || others {
-                self.begin_row(rules, scope, &row, &mut threads)?;
+                self.begin_row(on, scope, &row, &mut threads)?;
             }
         }
         if found.end {
@@ -340,49 +220,26 @@ impl Automaton {
         Ok(threads)
     }
 
-    pub(crate) fn is_plain_lexeme(&self, thread: &Thread) -> bool {
-        matches!(self.cell(thread.stack).frame, Frame::Lexeme(_))
+    pub(crate) fn is_plain_lexeme(&self, on: &impl On, thread: &Thread) -> bool {
+        matches!(on.cell(thread.stack).frame, Frame::Lexeme(_))
     }
 
     /// Whether nothing at all may follow, not even the end.
-    pub fn leads_nowhere(&self, stack: StackId) -> bool {
-        match (self.cell(stack).frame, self.rules()) {
-            (Frame::Union(union), Some(rules)) => rules.unions.get(union).members.is_empty(),
+    pub(crate) fn leads_nowhere(&self, on: &impl On, stack: StackId) -> bool {
+        match on.cell(stack).frame {
+            Frame::Union(union) => self.unions.get(union).members.is_empty(),
             _ => false,
         }
-    }
-
-    pub(crate) fn begin_lexeme(&self, lexeme: u32, stack: StackId, threads: &mut Threads) {
-        let known = self.lexeme(lexeme);
-        if known.is_alive() {
-            self.begin_lexeme_at(lexeme, known.start(), stack, threads);
-        }
-    }
-
-    pub(crate) fn begin_lexeme_at(
-        &self,
-        lexeme: u32,
-        start: LexState,
-        stack: StackId,
-        threads: &mut Threads,
-    ) {
-        threads.push(Thread {
-            lexeme: ThreadLexeme::Lexeme(lexeme),
-            state: start.0,
-            stack,
-            text: TextId::NONE,
-            transcript: TextId::NONE,
-        });
     }
 
     /// The stack with one symbol more.
     pub(crate) fn push_symbol(
         &self,
-        rules: &Rules,
+        on: &impl On,
         symbol: SymbolId,
         parent: StackId,
     ) -> Result<StackId, EngineError> {
-        let symbols = &rules.symbols;
+        let symbols = &self.symbols;
         let mut symbol = symbol;
         while let &Symbol::Part(part) = symbols.get(symbol) {
             symbol = symbols.meaning(part);
@@ -390,15 +247,15 @@ impl Automaton {
         match symbols.get(symbol) {
             Symbol::Empty => Ok(parent),
             // Any number of times, and then any number of times.
-            Symbol::Star(_) if self.cell(parent).frame == Frame::Symbol(symbol) => Ok(parent),
-            _ => self.push(Frame::Symbol(symbol), parent),
+            Symbol::Star(_) if on.cell(parent).frame == Frame::Symbol(symbol) => Ok(parent),
+            _ => on.push(Frame::Symbol(symbol), parent),
         }
     }
 
     /// The stack with a symbol one time less.
     pub(crate) fn push_count(
         &self,
-        rules: &Rules,
+        on: &impl On,
         inner: SymbolId,
         min: u32,
         max: Option<u32>,
@@ -409,36 +266,19 @@ impl Automaton {
         if max == Some(0) {
             return Ok(parent);
         }
-        let count = Frame::Count(rules.counts.intern(Count { inner, min, max })?);
-        if (min, max) == (0, None) && self.cell(parent).frame == count {
+        let count = Frame::Count(self.counts.intern(Count { inner, min, max })?);
+        if (min, max) == (0, None) && on.cell(parent).frame == count {
             return Ok(parent);
         }
-        self.push(count, parent)
+        on.push(count, parent)
     }
 
     pub(crate) fn push_row(
         &self,
-        rules: &Rules,
+        on: &impl On,
         after: SmallVec<[StackId; 4]>,
     ) -> Result<StackId, EngineError> {
-        let row = rules.rows.intern(Row(after))?;
-        self.push(Frame::Row(row), StackId::END)
-    }
-
-    /// Whether it is a grammar of rules.
-    #[inline]
-    pub fn has_rules(&self) -> bool {
-        self.rules().is_some()
-    }
-
-    /// Returns whether a token that is taken as a whole may be allowed.
-    #[inline]
-    pub fn has_tokens(&self) -> bool {
-        self.rules().is_some_and(|rules| rules.has_tokens)
-    }
-
-    /// Returns the leaves of a grammar of rules.
-    pub fn leaves(&self) -> impl Iterator<Item = (&NodeId, &Leaf)> {
-        self.rules().into_iter().flat_map(|rules| rules.program.leaves.iter())
+        let row = self.rows.intern(Row(after))?;
+        on.push(Frame::Row(row), StackId::END)
     }
 }

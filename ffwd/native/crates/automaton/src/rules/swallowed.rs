@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::rules::starts::Leaf;
+use crate::rules::leaf::Leaf;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId, Symbols};

@@ -4,11 +4,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::interning::memory::Held;
-use crate::json::layouts::LayoutId;
-use crate::rules::starts::Rules;
-use crate::run::automaton::Automaton;
-use crate::stacks::frame::{Frame, StackId};
+use crate::rules::parts::Union;
+use crate::rules::tables::Rules;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{LayoutId, StackId};
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
@@ -27,25 +27,6 @@ const MAX_SPLICED: usize = 16;
 /// The common top of merged threads: a frame, and the layout of the value below it.
 type Top = (Frame, Option<LayoutId>);
 
-/// Several stacks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Union {
-    /// Sorted.
-    pub(crate) members: SmallVec<[StackId; 4]>,
-    /// Whether members with the same top are left beside each other.
-    is_wide: bool,
-}
-
-impl Held for Union {
-    fn held_bytes(&self) -> usize {
-        if self.members.spilled() {
-            self.members.capacity() * 4
-        } else {
-            0
-        }
-    }
-}
-
 type Members = SmallVec<[StackId; 8]>;
 
 /// The unions that were found while one is factored, and how many stacks may still be looked at.
@@ -54,33 +35,33 @@ struct Factoring {
     left: usize,
 }
 
-impl Automaton {
+impl Rules {
     /// Returns one stack for any of several. Those with the same top are merged on the union of
     /// their parents, so that texts with the same continuations are in the same state. If that
     /// takes too long they stay separate, and so do all unions with such a union. A text then has
     /// as many stacks as there are symbols for each of its positions, instead of one for each set
     /// of these.
-    pub(crate) fn union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
+    pub(crate) fn union(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId, EngineError> {
         if let [one] = stacks {
             return Ok(*one);
         }
-        let Some(members) = self.spliced(rules, stacks)? else {
-            return self.wide_union(rules, stacks);
+        let Some(members) = self.spliced(on, stacks)? else {
+            return self.wide_union(on, stacks);
         };
         let mut factoring = Factoring { known: FxHashMap::default(), left: MAX_FACTORED };
-        match self.factor(rules, members, &mut factoring, MAX_DEPTH)? {
+        match self.factor(on, members, &mut factoring, MAX_DEPTH)? {
             Some(stack) => Ok(stack),
-            None => self.wide_union(rules, stacks),
+            None => self.wide_union(on, stacks),
         }
     }
 
     /// The members of several stacks; `None` where one of them is a union that is not factored.
-    fn spliced(&self, rules: &Rules, stacks: &[StackId]) -> Result<Option<Members>, EngineError> {
+    fn spliced(&self, on: &impl On, stacks: &[StackId]) -> Result<Option<Members>, EngineError> {
         let mut members = Members::new();
         for &stack in stacks {
-            match self.cell(stack).frame {
+            match on.cell(stack).frame {
                 Frame::Union(union) => {
-                    let union = rules.unions.get(union);
+                    let union = self.unions.get(union);
                     if union.is_wide {
                         return Ok(None);
                     }
@@ -96,12 +77,12 @@ impl Automaton {
     }
 
     /// A union whose members are not factored.
-    fn wide_union(&self, rules: &Rules, stacks: &[StackId]) -> Result<StackId, EngineError> {
+    fn wide_union(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId, EngineError> {
         let mut members = Members::new();
         for &stack in stacks {
-            match self.cell(stack).frame {
+            match on.cell(stack).frame {
                 Frame::Union(union) => {
-                    let union = rules.unions.get(union);
+                    let union = self.unions.get(union);
                     if union.is_wide && union.members.len() > MAX_SPLICED {
                         members.push(stack);
                     } else {
@@ -114,20 +95,20 @@ impl Automaton {
         meter::charge(members.len())?;
         members.sort_unstable();
         members.dedup();
-        self.intern_union(rules, members, true)
+        self.intern_union(on, members, true)
     }
 
     fn intern_union(
         &self,
-        rules: &Rules,
+        on: &impl On,
         mut members: Members,
         is_wide: bool,
     ) -> Result<StackId, EngineError> {
         // A symbol that may be empty already implies its successors.
         let mut implied: Members = members
             .iter()
-            .filter(|&&member| self.may_be_empty(rules, member))
-            .map(|&member| self.cell(member).parent)
+            .filter(|&&member| self.may_be_empty(on, member))
+            .map(|&member| on.cell(member).parent)
             .collect();
         implied.sort_unstable();
         members.retain(|member| implied.binary_search(member).is_err());
@@ -136,17 +117,17 @@ impl Automaton {
             _ if members.len() > MAX_UNION => Err(LimitExceeded::new("parses", MAX_UNION).into()),
             _ => {
                 let members = members.as_slice().into();
-                let union = rules.unions.intern(Union { members, is_wide })?;
-                self.push(Frame::Union(union), StackId::END)
+                let union = self.unions.intern(Union { members, is_wide })?;
+                on.push(Frame::Union(union), StackId::END)
             }
         }
     }
 
     /// Whether the top of a stack may be the empty text.
-    pub(crate) fn may_be_empty(&self, rules: &Rules, stack: StackId) -> bool {
-        match self.cell(stack).frame {
-            Frame::Symbol(symbol) => rules.symbols.is_nullable(symbol),
-            Frame::Count(count) => rules.counts.get(count).min == 0,
+    pub(crate) fn may_be_empty(&self, on: &impl On, stack: StackId) -> bool {
+        match on.cell(stack).frame {
+            Frame::Symbol(symbol) => self.symbols.is_nullable(symbol),
+            Frame::Count(count) => self.counts.get(count).min == 0,
             _ => false,
         }
     }
@@ -154,12 +135,12 @@ impl Automaton {
     /// One stack for several, of which no two have the same top; `None` where that takes too long.
     fn factor(
         &self,
-        rules: &Rules,
+        on: &impl On,
         members: Members,
         factoring: &mut Factoring,
         depth: usize,
     ) -> Result<Option<StackId>, EngineError> {
-        let top = |member: &StackId| match self.cell(*member).frame {
+        let top = |member: &StackId| match on.cell(*member).frame {
             frame @ (Frame::Symbol(_) | Frame::Count(_) | Frame::Mark(_)) => Some(frame),
             _ => None,
         };
@@ -170,7 +151,7 @@ impl Automaton {
             }
         }
         if by_top.values().all(|same| same.len() == 1) {
-            return self.intern_union(rules, members, false).map(Some);
+            return self.intern_union(on, members, false).map(Some);
         }
         if let Some(&known) = factoring.known.get(&members) {
             return Ok(Some(known));
@@ -186,11 +167,11 @@ impl Automaton {
                 Some((_, same)) if same.len() == 1 => factored.push(*member),
                 Some((frame, same)) => {
                     let below: SmallVec<[StackId; 4]> =
-                        same.iter().map(|&member| self.cell(member).parent).collect();
-                    let Some(below) = self.spliced(rules, &below)? else { return Ok(None) };
-                    let below = self.factor(rules, below, factoring, depth)?;
+                        same.iter().map(|&member| on.cell(member).parent).collect();
+                    let Some(below) = self.spliced(on, &below)? else { return Ok(None) };
+                    let below = self.factor(on, below, factoring, depth)?;
                     let Some(below) = below else { return Ok(None) };
-                    factored.push(self.push(frame, below)?);
+                    factored.push(on.push(frame, below)?);
                 }
                 None if top(member).is_none() => factored.push(*member),
                 None => {}
@@ -198,13 +179,13 @@ impl Automaton {
         }
         factored.sort_unstable();
         factored.dedup();
-        let found = self.intern_union(rules, factored, false)?;
+        let found = self.intern_union(on, factored, false)?;
         factoring.known.insert(members, found);
         Ok(Some(found))
     }
 
     /// Makes threads one that are in the same state of the same lexeme.
-    pub(crate) fn merge(&self, rules: &Rules, threads: &mut Threads) -> Result<(), EngineError> {
+    pub(crate) fn merge(&self, on: &impl On, threads: &mut Threads) -> Result<(), EngineError> {
         let same = |a: &Thread, b: &Thread| {
             (a.lexeme, a.state, a.text, a.transcript) == (b.lexeme, b.state, b.text, b.transcript)
         };
@@ -216,13 +197,13 @@ impl Automaton {
         for run in threads.chunk_by(same) {
             let mut of_frames: SmallVec<[(Top, SmallVec<[StackId; 4]>); 2]> = SmallVec::new();
             for thread in run {
-                let cell = self.cell(thread.stack);
+                let cell = on.cell(thread.stack);
                 let top: Top = match cell.frame {
                     // All rows of one lexeme have as many stacks.
                     Frame::Row(_) => (Frame::Row(0), None),
                     Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Begun => (cell.frame, None),
                     // A frame that waits for the verdict of a value must stay directly below it.
-                    Frame::Value(_) => match self.cell(cell.parent).frame {
+                    Frame::Value(_) => match on.cell(cell.parent).frame {
                         Frame::AwaitMember(_)
                         | Frame::AwaitItem(_)
                         | Frame::AwaitComparedItem(_) => {
@@ -243,22 +224,22 @@ impl Automaton {
                 }
             }
             for (frame, stacks) in of_frames {
-                let parent = |stack: StackId| self.cell(stack).parent;
+                let parent = |stack: StackId| on.cell(stack).parent;
                 let stack = match (frame, &stacks[..]) {
                     (_, &[one]) => one,
-                    ((Frame::Row(_), _), all) => self.union_of_rows(rules, all)?,
+                    ((Frame::Row(_), _), all) => self.union_of_rows(on, all)?,
                     ((frame, layout), all) => {
                         let below = all.iter().map(|&stack| match layout {
                             None => parent(stack),
                             Some(_) => parent(parent(stack)),
                         });
                         let below: SmallVec<[StackId; 4]> = below.collect();
-                        let below = self.union(rules, &below)?;
+                        let below = self.union(on, &below)?;
                         let below = match layout {
                             None => below,
-                            Some(layout) => self.push(Frame::Layout(layout), below)?,
+                            Some(layout) => on.push(Frame::Layout(layout), below)?,
                         };
-                        self.push(frame, below)?
+                        on.push(frame, below)?
                     }
                 };
                 merged.extend(run.first().map(|first| Thread { stack, ..*first }));

@@ -1,6 +1,6 @@
 //! What an automaton is built from.
 
-use crate::rules::Program;
+use crate::rules::program::Program;
 use crate::writing::Writing;
 use ffwd_grammar::Whitespace;
 

@@ -9,38 +9,25 @@
 //! ended part and the next one (`Beginning`). Within a group parses are merged, as they are in
 //! configurations.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::json::keys::Terminal;
-use crate::json::keys::TextId;
+use crate::interning::memory::map_entry;
 use crate::json::punctuation::index;
+use crate::json::step_key::KeyStep;
+use crate::json::tables::Json;
 use crate::rules::beginnings::Beginning;
-use crate::run::automaton::{Automaton, JsonParts};
-use crate::stacks::frame::{Frame, StackId};
-use crate::stacks::thread::Threads;
-use crate::stacks::thread::{Thread, ThreadLexeme};
-use ffwd_grammar::NodeId;
+use crate::rules::mark::Mark;
+use crate::run::automaton::Automaton;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
-
-/// Something that a reading says of a place of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mark {
-    /// A part of the grammar begins: one that is reported, or a JSON value of its own.
-    Open(NodeId),
-    /// A value within a JSON value that is reported begins.
-    ValueBegins,
-    /// Before the opening quote.
-    KeyBegins,
-    /// After the closing quote.
-    KeyEnds,
-    /// That value ends.
-    ValueEnds,
-    /// The part of the grammar ends.
-    Close(NodeId),
-}
 
 /// Marks at the place where a byte begins, and at the one where it ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +59,20 @@ enum Edge {
 /// Is given what may begin, after certain marks.
 type Following<'o> = dyn FnMut(&[Mark], &[Thread]) -> Result<(), EngineError> + 'o;
 
+/// Follows threads with marks: where reported parts of the text begin and end.
+#[derive(Clone, Copy, Debug)]
+pub struct Marked<'a> {
+    automaton: &'a Automaton,
+}
+
 impl Automaton {
+    /// The same threads, with marks.
+    pub fn marked(&self) -> Marked<'_> {
+        Marked { automaton: self }
+    }
+}
+
+impl Marked<'_> {
     /// Returns the exit of a thread whose lexeme ends here: its marks, and the beginnings.
     fn leave(
         &self,
@@ -81,7 +81,7 @@ impl Automaton {
         out: &mut Following<'_>,
     ) -> Result<(), EngineError> {
         let mark = self.mark_of_exit(thread)?;
-        let stack = self.exit_thread(thread, accept)?;
+        let stack = self.automaton.exit_thread(thread, accept)?;
         self.begin_after(stack, thread.transcript, mark, out)
     }
 
@@ -92,8 +92,8 @@ impl Automaton {
         mark: Option<Mark>,
         out: &mut Following<'_>,
     ) -> Result<(), EngineError> {
-        if !self.cell(stack).frame.is_rule() {
-            let threads = self.following(stack, transcript)?;
+        if !self.automaton.cell(stack).frame.is_rule() {
+            let threads = self.automaton.following(stack, transcript)?;
             return out(mark.as_slice(), &threads);
         }
         for Beginning { marks, threads } in self.beginnings(stack)?.iter() {
@@ -105,13 +105,13 @@ impl Automaton {
 
     /// Returns the mark at the end of a lexeme of JSON.
     fn mark_of_exit(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
-        let Some(json) = self.json() else { return Ok(None) };
-        let goes_on = |mark: u32| self.goes_on(json, thread.stack, mark);
+        let Some(json) = self.automaton.json() else { return Ok(None) };
+        let goes_on = |mark: u32| json.goes_on(self.automaton, thread.stack, mark);
         let place = match thread.lexeme {
             ThreadLexeme::Lexeme(lexeme) => json.layouts.place(lexeme),
             _ => None,
         };
-        Ok(match (self.cell(thread.stack).frame, thread.lexeme) {
+        Ok(match (self.automaton.cell(thread.stack).frame, thread.lexeme) {
             (Frame::Value(_), _) => match place {
                 Some(index::OPEN_OBJECT | index::OPEN_ARRAY) => None,
                 _ => Some(Mark::ValueEnds),
@@ -132,16 +132,16 @@ impl Automaton {
 
     /// Returns the mark at the start of a thread, if it begins with the next byte.
     fn mark_of_start(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
-        let Some(json) = self.json() else { return Ok(None) };
+        let Some(json) = self.automaton.json() else { return Ok(None) };
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(None) };
-        if thread.lex_state() != self.lexeme(lexeme).start() {
+        if thread.lex_state() != self.automaton.lexeme(lexeme).start() {
             return Ok(None);
         }
-        Ok(match self.cell(thread.stack).frame {
+        Ok(match self.automaton.cell(thread.stack).frame {
             Frame::Value(_) | Frame::Part(_) => Some(Mark::ValueBegins),
             Frame::ObjectOpen(_) | Frame::ObjectKey(_)
                 if json.layouts.place(lexeme) != Some(index::CLOSE_EMPTY_OBJECT)
-                    && !self.goes_on(json, thread.stack, lexeme)? =>
+                    && !json.goes_on(self.automaton, thread.stack, lexeme)? =>
             {
                 Some(Mark::KeyBegins)
             }
@@ -151,7 +151,7 @@ impl Automaton {
 
     /// The threads after one more byte, as [`Automaton::step`], each with its marks. `out` is also
     /// told whether the thread is another one.
-    pub fn step_marked(
+    pub fn step(
         &self,
         thread: &Thread,
         byte: u8,
@@ -169,18 +169,18 @@ impl Automaton {
     ) -> Result<(), EngineError> {
         match thread.lexeme {
             ThreadLexeme::End | ThreadLexeme::Tokens(_) => Ok(()),
-            ThreadLexeme::Key => match self.json() {
+            ThreadLexeme::Key => match self.automaton.json() {
                 Some(json) => self.step_key_with(json, thread, byte, marks, out),
                 None => Ok(()),
             },
             ThreadLexeme::Lexeme(index) => {
-                let lexeme = self.lexeme(index);
+                let lexeme = self.automaton.lexeme(index);
                 let state = thread.lex_state();
                 let after = lexeme.next(state, byte)?;
                 if let Some(after) = after {
                     let begun = self.mark_of_start(thread)?;
                     let marks = marks.and(Edge::Before, begun.as_slice());
-                    let transcript = self.append(thread.transcript, byte)?;
+                    let transcript = self.automaton.append(thread.transcript, byte)?;
                     if after.is_final() {
                         let ended = Thread { transcript, ..*thread };
                         self.leave(&ended, lexeme.accept(after), &mut |more, threads| {
@@ -189,7 +189,7 @@ impl Automaton {
                             Ok(())
                         })?;
                     } else if self.leads_on(thread, after) {
-                        let text = self.append(thread.text, byte)?;
+                        let text = self.automaton.append(thread.text, byte)?;
                         out(&marks, Thread { state: after.0, text, transcript, ..*thread });
                     }
                 }
@@ -207,50 +207,49 @@ impl Automaton {
 
     /// Whether any language of a thread that can go on from a state leads anywhere.
     fn leads_on(&self, thread: &Thread, state: LexState) -> bool {
-        let (Frame::Row(row), Some(rules)) = (self.cell(thread.stack).frame, self.rules()) else {
+        let (Frame::Row(row), Some(rules)) =
+            (self.automaton.cell(thread.stack).frame, self.automaton.rules())
+        else {
             return true;
         };
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return true };
-        let alive = self.lexeme(lexeme).alive_in(state);
+        let alive = self.automaton.lexeme(lexeme).alive_in(state);
         let mut after = rules.rows.get(row).0.iter().enumerate();
-        after.any(|(column, &stack)| alive >> column & 1 == 1 && !self.leads_nowhere(stack))
+        after.any(|(column, &stack)| {
+            alive >> column & 1 == 1 && !self.automaton.leads_nowhere(stack)
+        })
     }
 
-    /// As [`Automaton::step_key`], with marks.
     fn step_key_with(
         &self,
-        json: &JsonParts,
+        json: &Json,
         thread: &Thread,
         byte: u8,
         marks: &Marks,
         out: &mut dyn FnMut(&Marks, Thread),
     ) -> Result<(), EngineError> {
-        let node = json.keys.node(thread.key_node());
-        let is_first = node.is_before_quote();
-        let mut names = Threads::new();
-        let child = json.keys.child(&node, byte)?;
-        if child.is_some() {
-            self.step_key(thread, byte, &mut names)?;
-            let begun: &[Mark] = if is_first { &[Mark::KeyBegins] } else { &[] };
-            let marks = marks.and(Edge::Before, begun);
-            names.iter().for_each(|&thread| out(&marks, thread));
-            return Ok(());
+        match json.step_key(self.automaton, thread, byte)? {
+            KeyStep::Refused => {}
+            KeyStep::Within(next) => {
+                if self.automaton.is_unrivalled(&next)? {
+                    let is_first = json.keys.node(thread.key_node()).is_before_quote();
+                    let begun: &[Mark] = if is_first { &[Mark::KeyBegins] } else { &[] };
+                    out(&marks.and(Edge::Before, begun), next);
+                }
+            }
+            KeyStep::Ended(stack, transcript) => {
+                let marks = marks.and(Edge::After, &[Mark::KeyEnds]);
+                let threads = self.automaton.following_alive(stack, transcript)?;
+                threads.into_iter().for_each(|thread| out(&marks, thread));
+            }
+            KeyStep::Other(other) => self.step_with(&other, byte, marks, out)?,
         }
-        if byte == b'"' && !is_first && !matches!(json.keys.terminal(&node), Terminal::None) {
-            self.step_key(thread, byte, &mut names)?;
-            let marks = marks.and(Edge::After, &[Mark::KeyEnds]);
-            names.iter().for_each(|&thread| out(&marks, thread));
-            return Ok(());
-        }
-        match self.as_other_key(json, thread, &node)? {
-            Some(other) => self.step_with(&other, byte, marks, out),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The threads after a token that is taken as a whole, as [`Automaton::step_token`]: `out` is
     /// given the marks before it and after it.
-    pub fn step_token_marked(
+    pub fn step_token(
         &self,
         thread: &Thread,
         token: u32,
@@ -259,12 +258,11 @@ impl Automaton {
     ) -> Result<(), EngineError> {
         match thread.lexeme {
             ThreadLexeme::Tokens(set) => {
-                let ranges = self.token_set(set);
-                let place = ranges.partition_point(|&(_, last)| last < token);
-                if ranges.get(place).is_none_or(|&(first, _)| first > token) {
+                let program = self.automaton.program();
+                if !program.is_some_and(|program| program.is_in_set(set, token)) {
                     return Ok(());
                 }
-                let after = self.cell(thread.stack).parent;
+                let after = self.automaton.cell(thread.stack).parent;
                 self.begin_after(after, TextId::NONE, None, &mut |more, threads| {
                     let marks = marks.and(Edge::After, more);
                     threads.iter().for_each(|&thread| out(&marks, thread));
@@ -272,11 +270,11 @@ impl Automaton {
                 })
             }
             ThreadLexeme::Lexeme(index) if thread.lex_state().accepts() => {
-                let accept = self.lexeme(index).accept(thread.lex_state());
+                let accept = self.automaton.lexeme(index).accept(thread.lex_state());
                 self.leave(thread, accept, &mut |more, threads| {
                     let marks = marks.and(Edge::Before, more);
                     let mut threads = threads.iter();
-                    threads.try_for_each(|next| self.step_token_marked(next, token, &marks, out))
+                    threads.try_for_each(|next| self.step_token(next, token, &marks, out))
                 })
             }
             _ => Ok(()),
@@ -284,7 +282,7 @@ impl Automaton {
     }
 
     /// The marks with which a text can end with a thread.
-    pub fn ends_marked(
+    pub fn ends(
         &self,
         thread: &Thread,
         marks: &[Mark],
@@ -297,14 +295,14 @@ impl Automaton {
             }
             ThreadLexeme::Key | ThreadLexeme::Tokens(_) => Ok(()),
             ThreadLexeme::Lexeme(index) => {
-                let accept = self.lexeme(index).accept(thread.lex_state());
+                let accept = self.automaton.lexeme(index).accept(thread.lex_state());
                 if accept == 0 {
                     return Ok(());
                 }
                 self.leave(thread, accept, &mut |more, threads| {
                     let marks: SmallVec<[Mark; 8]> = marks.iter().chain(more).copied().collect();
                     let mut threads = threads.iter();
-                    threads.try_for_each(|next| self.ends_marked(next, &marks, out))
+                    threads.try_for_each(|next| self.ends(next, &marks, out))
                 })
             }
         }
@@ -319,11 +317,14 @@ impl Automaton {
         if thread.stack == by.stack {
             return true;
         }
-        let (mut own, mut other) = (self.cell(thread.stack), self.cell(by.stack));
-        if matches!((own.frame, self.cell(own.parent).frame), (Frame::Value(_), Frame::Layout(_)))
-            && own.frame == other.frame
+        let (mut own, mut other) =
+            (self.automaton.cell(thread.stack), self.automaton.cell(by.stack));
+        if matches!(
+            (own.frame, self.automaton.cell(own.parent).frame),
+            (Frame::Value(_), Frame::Layout(_))
+        ) && own.frame == other.frame
         {
-            (own, other) = (self.cell(own.parent), self.cell(other.parent));
+            (own, other) = (self.automaton.cell(own.parent), self.automaton.cell(other.parent));
         }
         match own.frame {
             Frame::Lexeme(_) | Frame::Tokens(_) | Frame::Value(_) | Frame::Layout(_)
@@ -337,7 +338,7 @@ impl Automaton {
     }
 
     fn members(&self, stack: StackId) -> SmallVec<[StackId; 4]> {
-        match (self.cell(stack).frame, self.rules()) {
+        match (self.automaton.cell(stack).frame, self.automaton.rules()) {
             (Frame::Union(union), Some(rules)) => rules.unions.get(union).members.clone(),
             _ => SmallVec::from_slice(&[stack]),
         }
@@ -351,8 +352,12 @@ impl Automaton {
         body: &Ast,
         ending: &Ast,
     ) -> Result<Option<usize>, EngineError> {
-        let body = self.lexeme_store().get(&LexemeSpec::new(Spelling::Utf8, [body.clone()]))?;
-        let ending = self.lexeme_store().get(&LexemeSpec::new(Spelling::Utf8, [ending.clone()]))?;
+        let body =
+            self.automaton.lexeme_store().get(&LexemeSpec::new(Spelling::Utf8, [body.clone()]))?;
+        let ending = self
+            .automaton
+            .lexeme_store()
+            .get(&LexemeSpec::new(Spelling::Utf8, [ending.clone()]))?;
         let mut ends = vec![false; text.len() + 1];
         let mut state = Some(body.start()).filter(|_| body.is_alive());
         for (at, end) in ends.iter_mut().enumerate() {
@@ -374,5 +379,44 @@ impl Automaton {
             }
         }
         Ok(None)
+    }
+}
+
+impl Marked<'_> {
+    /// Returns the beginnings at the start of the grammar's text.
+    pub fn start(&self) -> Result<Arc<[Beginning]>, EngineError> {
+        match self.automaton.rules() {
+            Some(rules) => {
+                let start = rules.program.symbols.start;
+                self.beginnings(self.automaton.push(Frame::Symbol(start), StackId::END)?)
+            }
+            None => {
+                let threads = Threads::from_slice(self.automaton.threads(self.automaton.start()));
+                Ok(Arc::new([Beginning { marks: Box::default(), threads }]))
+            }
+        }
+    }
+
+    /// Returns the beginnings on a stack.
+    pub(crate) fn beginnings(&self, stack: StackId) -> Result<Arc<[Beginning]>, EngineError> {
+        if let Some(known) = self.automaton.marked.lock().get(&stack) {
+            return Ok(known.clone());
+        }
+        let found: Arc<[Beginning]> = match self.automaton.rules() {
+            Some(rules) => rules.find_beginnings(self.automaton, stack)?.into(),
+            None => {
+                let threads = Threads::from_slice(self.automaton.starts(stack)?);
+                Arc::new([Beginning { marks: Box::default(), threads }])
+            }
+        };
+        let each = |one: &Beginning| {
+            std::mem::size_of::<Beginning>()
+                + std::mem::size_of_val(&*one.marks)
+                + if one.threads.spilled() { std::mem::size_of_val(&*one.threads) } else { 0 }
+        };
+        let entry = map_entry::<StackId, Arc<[Beginning]>>();
+        self.automaton.stacks.flow_bytes.add(entry + found.iter().map(each).sum::<usize>());
+        self.automaton.marked.lock().insert(stack, found.clone());
+        Ok(found)
     }
 }

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use crate::error::EngineError;
 use crate::json::keys::Terminal;
+use crate::json::next_bytes::list_bytes;
 use crate::run::automaton::Automaton;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 
@@ -19,7 +20,7 @@ impl Automaton {
             }
             return Ok(only);
         }
-        if self.only_byte_of(threads, &mut only)? {
+        if only_byte_of(self, threads, &mut only)? {
             Ok(only)
         } else {
             Ok(None)
@@ -28,38 +29,13 @@ impl Automaton {
 
     /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
     /// allowed, or if earlier items may exclude some.
+
     pub fn list_bytes(
         &self,
         threads: &[Thread],
         bytes: &mut SmallVec<[u8; 16]>,
     ) -> Result<bool, EngineError> {
-        if threads.iter().any(|thread| self.is_rivalled(thread)) {
-            return Ok(false);
-        }
-        for thread in threads {
-            let (index, state) = match (thread.lexeme, self.json()) {
-                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
-                (ThreadLexeme::Key, Some(json)) => {
-                    let node = json.keys.node(thread.key_node());
-                    if matches!(json.keys.terminal(&node), Terminal::Allowed(_)) {
-                        bytes.push(b'"');
-                    }
-                    let children = json.keys.children(&node)?;
-                    let alive = children.iter().filter(|(_, child)| !json.keys.is_dead(child));
-                    bytes.extend(alive.map(|&(byte, _)| byte));
-                    let Some(base) = node.base else { continue };
-                    (base.lexeme, base.state)
-                }
-                _ => return Ok(false),
-            };
-            match self.lexeme(index).only_byte(state)? {
-                Some(byte) if !state.accepts() => bytes.push(byte),
-                _ => return Ok(false),
-            }
-        }
-        bytes.sort_unstable();
-        bytes.dedup();
-        Ok(true)
+        list_bytes(self, self.json(), threads, bytes)
     }
 
     /// Returns whether a byte is allowed next. After a lexeme that it ends, comparison with earlier
@@ -86,45 +62,49 @@ impl Automaton {
         }
         Ok(!self.step(threads, byte)?.is_empty())
     }
+}
 
-    /// `false` as soon as two bytes, or the end, are possible.
-    fn only_byte_of(&self, threads: &[Thread], only: &mut Option<u8>) -> Result<bool, EngineError> {
-        let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
-        for thread in threads {
-            match thread.lexeme {
-                ThreadLexeme::End | ThreadLexeme::Tokens(_) => return Ok(false),
-                ThreadLexeme::Key => {
-                    let Some(json) = self.json() else { return Ok(false) };
-                    let node = json.keys.node(thread.key_node());
-                    if let Some(base) = node.base {
-                        match self.lexeme(base.lexeme).only_byte(base.state)? {
-                            Some(byte) if agree(byte) => {}
-                            _ => return Ok(false),
-                        }
-                    }
-                    let terminal = json.keys.terminal(&node);
-                    if matches!(terminal, Terminal::Allowed(_)) && !agree(b'"') {
-                        return Ok(false);
-                    }
-                    for (byte, child) in json.keys.children(&node)? {
-                        if !json.keys.is_dead(&child) && !agree(byte) {
-                            return Ok(false);
-                        }
-                    }
-                }
-                ThreadLexeme::Lexeme(index) => {
-                    let lexeme = self.lexeme(index);
-                    if thread.lex_state().accepts() {
-                        // More of the lexeme, or what follows it: rarely the same single byte.
-                        return Ok(false);
-                    }
-                    match lexeme.only_byte(thread.lex_state())? {
+/// `false` as soon as two bytes, or the end, are possible.
+fn only_byte_of(
+    automaton: &Automaton,
+    threads: &[Thread],
+    only: &mut Option<u8>,
+) -> Result<bool, EngineError> {
+    let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
+    for thread in threads {
+        match thread.lexeme {
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) => return Ok(false),
+            ThreadLexeme::Key => {
+                let Some(json) = automaton.json() else { return Ok(false) };
+                let node = json.keys.node(thread.key_node());
+                if let Some(base) = node.base {
+                    match automaton.lexeme(base.lexeme).only_byte(base.state)? {
                         Some(byte) if agree(byte) => {}
                         _ => return Ok(false),
                     }
                 }
+                let terminal = json.keys.terminal(&node);
+                if matches!(terminal, Terminal::Allowed(_)) && !agree(b'"') {
+                    return Ok(false);
+                }
+                for (byte, child) in json.keys.children(&node)? {
+                    if !json.keys.is_dead(&child) && !agree(byte) {
+                        return Ok(false);
+                    }
+                }
+            }
+            ThreadLexeme::Lexeme(index) => {
+                let lexeme = automaton.lexeme(index);
+                if thread.lex_state().accepts() {
+                    // More of the lexeme, or what follows it: rarely the same single byte.
+                    return Ok(false);
+                }
+                match lexeme.only_byte(thread.lex_state())? {
+                    Some(byte) if agree(byte) => {}
+                    _ => return Ok(false),
+                }
             }
         }
-        Ok(only.is_some())
     }
+    Ok(only.is_some())
 }

@@ -1,11 +1,10 @@
 //! Tokens that are taken as a whole, whatever their text.
 
 use crate::error::EngineError;
-use crate::rules::starts::Leaf;
 use crate::run::automaton::Automaton;
-use crate::stacks::frame::StackId;
+use crate::stacks::ids::StackId;
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
-use ffwd_grammar::NodeId;
 
 impl Automaton {
     /// Returns the sets of tokens that are allowed next as a whole, and the stacks after them.
@@ -30,24 +29,14 @@ impl Automaton {
 
     /// The ids of a set of tokens: sorted ranges, from the first to the last.
     pub fn token_set(&self, set: u32) -> &[(u32, u32)] {
-        let leaf = self.rules().and_then(|rules| rules.program.leaves.get(&NodeId(set)));
-        match leaf {
-            Some(Leaf::Tokens(ranges)) => ranges,
-            _ => &[],
-        }
-    }
-
-    pub(crate) fn is_in_set(&self, set: u32, token: u32) -> bool {
-        let ranges = self.token_set(set);
-        let after = ranges.partition_point(|&(_, last)| last < token);
-        ranges.get(after).is_some_and(|&(first, _)| first <= token)
+        self.program().map_or(&[], |program| program.token_set(set))
     }
 
     /// The threads after a token that is taken as a whole; none if it may not come so.
     pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads, EngineError> {
         let mut next = Threads::new();
         for (set, stack) in self.token_exits(threads)? {
-            if self.is_in_set(set, token) {
+            if self.program().is_some_and(|program| program.is_in_set(set, token)) {
                 next.extend_from_slice(self.starts(stack)?);
             }
         }

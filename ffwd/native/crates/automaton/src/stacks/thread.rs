@@ -2,8 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::json::keys::{KeyNodeId, TextId};
-use crate::stacks::frame::StackId;
+use crate::stacks::ids::{KeyNodeId, StackId, TextId};
 use ffwd_regular::expr::LexState;
 
 /// The current lexeme of a thread.
@@ -43,6 +42,12 @@ impl Thread {
         text: TextId::NONE,
         transcript: TextId::NONE,
     };
+
+    /// In a state of a lexeme, with nothing recorded.
+    pub(crate) fn of_lexeme(lexeme: u32, state: LexState, stack: StackId) -> Self {
+        let (lexeme, text) = (ThreadLexeme::Lexeme(lexeme), TextId::NONE);
+        Self { lexeme, state: state.0, stack, text, transcript: TextId::NONE }
+    }
 
     /// The state of a [`ThreadLexeme::Lexeme`].
     #[inline]

@@ -2,14 +2,13 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{
-    Live, Members, ObjectPending, ObjectPendingId, ObjectState, ObjectStateId, LEAST_MEMBER,
-};
-use crate::completion::estimate;
 use crate::error::EngineError;
 use crate::json::exclusion_set::ExclusionSet;
+use crate::json::lengths::{name_length, Lengths};
 use crate::json::monitor::Monitor;
-use crate::run::automaton::{Automaton, JsonParts};
+use crate::json::object_state::{Live, Members, ObjectPending, ObjectState, LEAST_MEMBER};
+use crate::json::tables::Json;
+use crate::stacks::ids::{ObjectPendingId, ObjectStateId};
 use ffwd_bounds::meter;
 use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::Verdict;
@@ -17,20 +16,19 @@ use ffwd_regular::expr::Verdict;
 /// How many exclusions of an alternative are looked at for an estimate.
 const MAX_COUNTED: usize = 256;
 
-/// What an object still needs, about; see [`crate::completion::estimate`].
-impl Automaton {
+/// What an object still needs, about; for `completion::estimate`.
+impl Json {
     /// Of these names those that alternatives need, at most so many: for each alternative the first
     /// that it requires, and where it requires no more, those of which one must come so that it does
     /// not meet what is excluded from it; and whether a key without a name may be it.
     pub(crate) fn needed_names(
         &self,
-        json: &JsonParts,
         id: ObjectStateId,
         names: impl Iterator<Item = u32>,
         most: usize,
     ) -> Result<(Vec<u32>, bool), EngineError> {
-        let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
-        let group = self.group(json, *group);
+        let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
+        let group = self.group(*group);
         let mut waiting: Vec<&Monitor> = Vec::with_capacity(live.len());
         let mut leaving = FxHashSet::default();
         let mut others = false;
@@ -70,12 +68,11 @@ impl Automaton {
     /// About how many bytes an object still needs, the closing brace included.
     pub(crate) fn object_left(
         &self,
-        json: &JsonParts,
         id: ObjectStateId,
         of: impl Fn(SchemaId) -> Result<u32, EngineError>,
     ) -> Result<u32, EngineError> {
-        let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
-        let group = self.group(json, *group);
+        let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
+        let group = self.group(*group);
         let mut least = u32::MAX;
         for Live { monitor, place } in live {
             let monitor = &group.monitors[*monitor as usize];
@@ -87,19 +84,18 @@ impl Automaton {
         let left = if least == u32::MAX { 1 } else { least.saturating_add(1) };
         // Nothing is missing, and yet it may not close: some member more makes it differ from what
         // it must not be.
-        let waits = left == 1 && self.object_verdict(json, id) == 0;
+        let waits = left == 1 && self.object_verdict(id) == 0;
         Ok(if waits { left + LEAST_MEMBER } else { left })
     }
 
     /// The same after the value of a member that is being written.
     pub(crate) fn object_left_after(
         &self,
-        json: &JsonParts,
         id: ObjectPendingId,
         of: impl Fn(SchemaId) -> Result<u32, EngineError>,
     ) -> Result<u32, EngineError> {
-        let ObjectPending { from, entries, members } = json.object_pendings.get(id.0);
-        let group = self.group(json, json.object_states.get(from.0).group);
+        let ObjectPending { from, entries, members } = self.object_pendings.get(id.0);
+        let group = self.group(self.object_states.get(from.0).group);
         let mut least = u32::MAX;
         for entry in entries {
             let monitor = &group.monitors[entry.monitor as usize];
@@ -115,12 +111,11 @@ impl Automaton {
     /// schemas of its query that hold then.
     pub(crate) fn object_ways(
         &self,
-        json: &JsonParts,
         id: ObjectStateId,
         of: impl Fn(SchemaId) -> Result<u32, EngineError>,
     ) -> Result<Vec<(u32, Verdict)>, EngineError> {
-        let ObjectState { group, live, members, .. } = json.object_states.get(id.0);
-        let group = self.group(json, *group);
+        let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
+        let group = self.group(*group);
         let mut ways = Vec::with_capacity(live.len());
         for live in live {
             let monitor = &group.monitors[live.monitor as usize];
@@ -136,13 +131,12 @@ impl Automaton {
     /// The same after a member's value for which one of some schemas holds.
     pub(crate) fn object_ways_after(
         &self,
-        json: &JsonParts,
         id: ObjectPendingId,
         holds: Verdict,
         of: impl Fn(SchemaId) -> Result<u32, EngineError>,
     ) -> Result<Vec<(u32, Verdict)>, EngineError> {
-        let ObjectPending { from, entries, members } = json.object_pendings.get(id.0);
-        let group = self.group(json, json.object_states.get(from.0).group);
+        let ObjectPending { from, entries, members } = self.object_pendings.get(id.0);
+        let group = self.group(self.object_states.get(from.0).group);
         let mut ways = Vec::with_capacity(entries.len());
         for entry in entries.iter().filter(|entry| entry.ways & holds != 0) {
             let monitor = &group.monitors[entry.monitor as usize];
@@ -162,9 +156,9 @@ fn monitor_left(
     members: &Members,
     of: impl Fn(SchemaId) -> Result<u32, EngineError>,
 ) -> Result<u32, EngineError> {
-    let mut left = estimate::Members::default();
+    let mut left = Lengths::default();
     for property in monitor.missing(ordered, &members.seen) {
-        left.add(estimate::name_length(&property.name), of(property.schema)?);
+        left.add(name_length(&property.name), of(property.schema)?);
     }
     if !pending.is_empty() {
         // One member leaves several exclusions only if they ask something of the same name.
@@ -186,7 +180,7 @@ fn monitor_left(
                 least = least.min(match monitor.property(name) {
                     Some(property) => {
                         let value = of(property.schema)?;
-                        estimate::name_length(&property.name).saturating_add(value)
+                        name_length(&property.name).saturating_add(value)
                     }
                     None => LEAST_MEMBER,
                 });

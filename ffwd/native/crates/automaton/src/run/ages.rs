@@ -4,24 +4,26 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::rules::starts::Rules;
-use crate::run::automaton::Automaton;
-use crate::stacks::frame::{Frame, StackId};
+use crate::rules::limit_tables::{Aged, Change, Limit, OpenPart, Rewritten, FRESH, UNOPENED};
+use crate::rules::limits::PartLimits;
+use crate::rules::tables::Rules;
+use crate::run::limits::{Limited, Parts};
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::StackId;
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::Verdict;
 
-use super::{Aged, Change, Limit, Limits, OpenPart, Rewritten, FRESH, UNOPENED};
-
-impl Automaton {
+impl Limited<'_> {
     /// Returns the result of a token, with ages for the parts that started with it.
     pub fn aged(&self, threads: &[Thread]) -> Result<Aged, EngineError> {
         let unchanged = |kept| Aged { threads: Threads::from_slice(threads), kept, fresh: false };
-        let Some(all) = self.limits() else { return Ok(unchanged(SmallVec::new())) };
-        let (rules, limits) = all;
+        let Some(parts) = &self.parts else { return Ok(unchanged(SmallVec::new())) };
+        let PartLimits { limits, .. } = *parts;
         let mut found: Vec<Limit> = Vec::new();
         for thread in threads {
-            let on_stack = self.on_stack(rules, limits, thread.stack);
+            let on_stack = parts.on_stack(thread.stack);
             found.extend(on_stack.limits.iter().map(|&limit| *limits.frames.get(limit)));
         }
         found.retain(|limit| limit.age != UNOPENED);
@@ -30,10 +32,10 @@ impl Automaton {
         let several = found.windows(2).any(|pair| pair[0].node == pair[1].node);
         let mut threads = Threads::from_slice(threads);
         if several {
-            threads = self.youngest(all, &threads)?;
+            threads = self.youngest(parts, &threads)?;
             found.clear();
             for thread in &threads {
-                let on_stack = self.on_stack(rules, limits, thread.stack);
+                let on_stack = parts.on_stack(thread.stack);
                 found.extend(on_stack.limits.iter().map(|&limit| *limits.frames.get(limit)));
             }
         }
@@ -48,7 +50,7 @@ impl Automaton {
                 Ok(place) if place as u32 != limit.age => Change::Age(place as u32),
                 _ => Change::Keep,
             };
-            threads = self.rewritten_threads(all, &threads, &change)?;
+            threads = self.rewritten_threads(parts, &threads, &change)?;
         }
         if fresh {
             ages.pop();
@@ -58,25 +60,25 @@ impl Automaton {
 
     fn rewritten_threads(
         &self,
-        all: (&Rules, &Limits),
+        parts: &Parts<'_>,
         threads: &[Thread],
         change: &impl Fn(&Limit) -> Change,
     ) -> Result<Threads, EngineError> {
         let mut known = Rewritten::default();
         let mut next = Threads::new();
         for thread in threads {
-            if let Some(stack) = self.rewritten(all, thread.stack, change, &mut known)? {
+            if let Some(stack) = parts.rewritten(thread.stack, change, &mut known)? {
                 next.push(Thread { stack, ..*thread });
             }
         }
-        self.settle(&mut next)?;
+        self.automaton.settle(&mut next)?;
         Ok(next)
     }
 
     /// If two parses differ only in the start of one part, the later start leaves it more tokens,
     /// so the other parse is dropped.
-    fn youngest(&self, all: (&Rules, &Limits), threads: &[Thread]) -> Result<Threads, EngineError> {
-        let (rules, limits) = all;
+    fn youngest(&self, parts: &Parts<'_>, threads: &[Thread]) -> Result<Threads, EngineError> {
+        let PartLimits { rules, limits, .. } = *parts;
         let mut pending: Vec<StackId> = threads.iter().map(|thread| thread.stack).collect();
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
         // Members of unions that others make superfluous, by their union.
@@ -89,21 +91,21 @@ impl Automaton {
         let mut shapes = Rewritten::default();
         while let Some(stack) = pending.pop() {
             meter::charge(1)?;
-            let on_stack = self.on_stack(rules, limits, stack);
+            let on_stack = parts.on_stack(stack);
             if on_stack.limits.len() < 2 || !seen.insert(stack) {
                 continue;
             }
-            let below = self.below(rules, stack);
-            if matches!(self.cell(stack).frame, Frame::Union(_)) {
+            let below = rules.below(self.automaton, stack);
+            if matches!(self.automaton.cell(stack).frame, Frame::Union(_)) {
                 let mut best: FxHashMap<StackId, (u32, StackId)> = FxHashMap::default();
                 for &member in &below {
-                    let on_member = self.on_stack(rules, limits, member);
+                    let on_member = parts.on_stack(member);
                     let [limit] = on_member.limits[..] else { continue };
                     let age = limits.frames.get(limit).age;
                     if age == UNOPENED {
                         continue;
                     }
-                    let Some(shape) = self.rewritten(all, member, &alike, &mut shapes)? else {
+                    let Some(shape) = parts.rewritten(member, &alike, &mut shapes)? else {
                         continue;
                     };
                     match best.get_mut(&shape) {
@@ -132,7 +134,7 @@ impl Automaton {
             let stack = self.without_members(rules, thread.stack, &outdone, &mut known)?;
             next.push(Thread { stack, ..*thread });
         }
-        self.settle(&mut next)?;
+        self.automaton.settle(&mut next)?;
         Ok(next)
     }
 
@@ -151,7 +153,7 @@ impl Automaton {
                 pending.pop();
                 continue;
             }
-            let mut below = self.below(rules, top);
+            let mut below = rules.below(self.automaton, top);
             if let Some(outdone) = outdone.get(&top) {
                 below.retain(|member| !outdone.contains(member));
             }
@@ -164,11 +166,13 @@ impl Automaton {
                 .iter()
                 .map(|stack| known.get(stack).copied().flatten().unwrap_or(*stack))
                 .collect();
-            let cell = self.cell(top);
+            let cell = self.automaton.cell(top);
             let stack = match (cell.frame, &now[..]) {
-                (Frame::Union(_), _) => self.union(rules, &now)?,
-                (Frame::Row(_), _) => self.push_row(rules, now)?,
-                (frame, &[parent]) if parent != cell.parent => self.push(frame, parent)?,
+                (Frame::Union(_), _) => rules.union(self.automaton, &now)?,
+                (Frame::Row(_), _) => rules.push_row(self.automaton, now)?,
+                (frame, &[parent]) if parent != cell.parent => {
+                    self.automaton.push(frame, parent)?
+                }
                 _ => top,
             };
             known.insert(top, Some(stack));
@@ -184,8 +188,8 @@ impl Automaton {
         threads: &[Thread],
         is_over: &impl Fn(&OpenPart) -> bool,
     ) -> Result<Threads, EngineError> {
-        let Some(all) = self.limits() else { return Ok(Threads::from_slice(threads)) };
-        let (rules, limits) = all;
+        let Some(parts) = &self.parts else { return Ok(Threads::from_slice(threads)) };
+        let PartLimits { rules, limits, .. } = *parts;
         let over = |limit: &Limit| {
             let max_tokens = rules.program.limits.get(&limit.node).copied().unwrap_or(u32::MAX);
             let part = OpenPart { node: limit.node, max_tokens, age: limit.age };
@@ -195,20 +199,20 @@ impl Automaton {
         let mut known = Rewritten::default();
         let mut next = Threads::new();
         for thread in threads {
-            let on_stack = self.on_stack(rules, limits, thread.stack);
+            let on_stack = parts.on_stack(thread.stack);
             if !on_stack.limits.iter().any(|&limit| over(limits.frames.get(limit))) {
                 next.push(*thread);
                 continue;
             }
-            if let Some(stack) = self.rewritten(all, thread.stack, &change, &mut known)? {
+            if let Some(stack) = parts.rewritten(thread.stack, &change, &mut known)? {
                 next.extend(self.without_ended(rules, thread, stack)?);
             }
             let ThreadLexeme::Lexeme(index) = thread.lexeme else { continue };
             if !thread.lex_state().accepts() {
                 continue;
             }
-            let accept = self.lexeme(index).accept(thread.lex_state());
-            let ended = self.exit_thread(thread, accept)?;
+            let accept = self.automaton.lexeme(index).accept(thread.lex_state());
+            let ended = self.automaton.exit_thread(thread, accept)?;
             let mut seen: FxHashSet<(StackId, bool)> = FxHashSet::default();
             // The continuations begin side by side: their lexemes compete for the longest match.
             let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
@@ -219,27 +223,30 @@ impl Automaton {
                     continue;
                 }
                 if left {
-                    after.extend(self.rewritten(all, stack, &change, &mut known)?);
+                    after.extend(parts.rewritten(stack, &change, &mut known)?);
                 }
-                let cell = self.cell(stack);
+                let cell = self.automaton.cell(stack);
                 match cell.frame {
                     Frame::Union(_) => {
-                        pending.extend(self.below(rules, stack).iter().map(|&s| (s, left)));
+                        pending
+                            .extend(rules.below(self.automaton, stack).iter().map(|&s| (s, left)));
                     }
                     Frame::Limit(limit) => {
                         let left = left || over(limits.frames.get(limit));
                         pending.push((cell.parent, left));
                     }
-                    _ if self.may_be_empty(rules, stack) => pending.push((cell.parent, left)),
+                    _ if rules.may_be_empty(self.automaton, stack) => {
+                        pending.push((cell.parent, left))
+                    }
                     _ => {}
                 }
             }
             if !after.is_empty() {
-                let stack = self.union(rules, &after)?;
-                next.extend(self.following(stack, thread.transcript)?);
+                let stack = rules.union(self.automaton, &after)?;
+                next.extend(self.automaton.following(stack, thread.transcript)?);
             }
         }
-        self.settle(&mut next)?;
+        self.automaton.settle(&mut next)?;
         Ok(next)
     }
 
@@ -251,7 +258,7 @@ impl Automaton {
         stack: StackId,
     ) -> Result<Option<Thread>, EngineError> {
         let now = Thread { stack, ..*thread };
-        let frames = (self.cell(thread.stack).frame, self.cell(stack).frame);
+        let frames = (self.automaton.cell(thread.stack).frame, self.automaton.cell(stack).frame);
         let (ThreadLexeme::Lexeme(index), (Frame::Row(before), Frame::Row(after))) =
             (thread.lexeme, frames)
         else {
@@ -260,13 +267,13 @@ impl Automaton {
         let (before, after) = (&rules.rows.get(before).0, &rules.rows.get(after).0);
         let mut ended: Verdict = 0;
         for (place, (&before, &after)) in before.iter().zip(after).enumerate() {
-            let ends = self.leads_nowhere(after) && !self.leads_nowhere(before);
+            let ends = self.automaton.leads_nowhere(after) && !self.automaton.leads_nowhere(before);
             ended |= Verdict::from(ends) << place;
         }
         if ended == 0 {
             return Ok(Some(now));
         }
-        let state = self.lexeme(index).without(thread.lex_state(), ended)?;
+        let state = self.automaton.lexeme(index).without(thread.lex_state(), ended)?;
         Ok(state.map(|state| Thread { state: state.0, ..now }))
     }
 }
