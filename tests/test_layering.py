@@ -7,6 +7,7 @@ The Rust part reads the text of the crates, tests included: what crosses layers 
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,23 @@ RUST_LAYERS: dict[str, dict[str, frozenset[str]]] = {
         "tokenizer": frozenset({"vocabulary", "bpe", "pretokenizer"}),
         # Which tokens a text can have; of grammars it knows one trait.
         "canonical": frozenset({"vocabulary", "bpe", "pretokenizer", "tokenizer"}),
+    },
+    "automaton": {
+        "error": frozenset(),
+        "writing": frozenset(),
+        # Values that are held once, and what they weigh.
+        "interning": frozenset(),
+        # Frames, and threads on them; what a frame means is asked through the trait `On`.
+        "stacks": frozenset({"error", "interning"}),
+        # Two kinds of meaning, which know nothing of each other.
+        "json": frozenset({"error", "writing", "interning", "stacks"}),
+        "rules": frozenset({"error", "interning", "stacks"}),
+        # Configurations: the only layer that has both.
+        "run": frozenset({"error", "writing", "interning", "stacks", "json", "rules"}),
+        # Short texts to the end.
+        "completion": frozenset({"error", "interning", "stacks", "json", "rules", "run"}),
+        # In words, for people.
+        "explain": frozenset({"error", "stacks", "json", "rules", "run"}),
     },
     "engine": {
         # Bits and numbers.
@@ -502,10 +520,12 @@ _NOT_CODE = re.compile(
 )
 _PATH_START = re.compile(r"(?<![\w:])(crate|super)\s*::\s*")
 _WORD = re.compile(r"\w+")
+_STEP = re.compile(r"\s*::\s*(?=[\w{*])")
+_BETWEEN = re.compile(r"(?:\s+as\s+\w+|[\s,])*")
 
 
-def rust_uses(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    """The top-level modules of the crate that some code names, with the line.
+def rust_paths(source: str, module: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The paths from the root of the crate that some code names, with the line.
 
     `module` is the path of the module that the code is in, `("regex", "ast")`.
     """
@@ -514,16 +534,22 @@ def rust_uses(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, int]]
     for start in _PATH_START.finditer(code):
         line = code.count("\n", 0, start.start()) + 1
         position = start.end()
+        base: tuple[str, ...] = ()
         if start[1] == "super":
             level = 1
             while (again := re.compile(r"super\s*::\s*").match(code, position)) is not None:
                 level += 1
                 position = again.end()
             level -= inline_depth(code, start.start())
-            if level < len(module):
-                continue
-        for name in path_heads(code, position):
-            yield name, line
+            base = module[: max(len(module) - max(level, 0), 0)]
+        for path in paths_at(code, position)[0]:
+            yield (*base, *path), line
+
+
+def rust_uses(source: str, module: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """The top-level modules of the crate that some code names, with the line."""
+    for path, line in rust_paths(source, module):
+        yield path[0], line
 
 
 def inline_depth(code: str, position: int) -> int:
@@ -539,31 +565,30 @@ def inline_depth(code: str, position: int) -> int:
     return depth
 
 
-def path_heads(code: str, position: int) -> list[str]:
-    """The first words of a path, `a` of `a::b`, or of each branch of `{a::b, c::{d, e}}`."""
+def past(pattern: re.Pattern[str], code: str, position: int) -> int:
+    """The position after what a pattern matches there, if anything."""
+    match = pattern.match(code, position)
+    return position if match is None else match.end()
+
+
+def paths_at(code: str, position: int) -> tuple[list[tuple[str, ...]], int]:
+    """The paths from a position on, `a::b` or those of `{a::b, c::{d, e}}`, and where they end."""
+    if code[position : position + 1] == "{":
+        found = []
+        position = past(_BETWEEN, code, position + 1)
+        while code[position : position + 1] not in ("}", ""):
+            more, position = paths_at(code, position)
+            found += more
+            position = past(_BETWEEN, code, position)
+        return found, position + 1
     word = _WORD.match(code, position)
-    if word is not None:
-        return [word[0]]
-    if code[position : position + 1] != "{":
-        return [code[position : position + 1]]
-    heads, depth, fresh = [], 0, True
-    while position < len(code):
-        character = code[position]
-        if character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-            if depth == 0:
-                break
-        elif character == "," and depth == 1:
-            fresh = True
-        elif depth == 1 and fresh and (word := _WORD.match(code, position)) is not None:
-            heads.append(word[0])
-            fresh = False
-            position = word.end()
-            continue
-        position += 1
-    return heads
+    if word is None:
+        return [(code[position : position + 1],)], position + 1
+    step = _STEP.match(code, word.end())
+    if step is None:
+        return [(word[0],)], word.end()
+    below, end = paths_at(code, step.end())
+    return [(word[0], *path) for path in below], end
 
 
 def rust_violations(
@@ -651,6 +676,104 @@ def test_rust_layers_have_no_cycle() -> None:
         order = list(layers)
         for index, layer in enumerate(order):
             assert layers[layer] <= set(order[:index]), layer
+
+
+def import_circles(modules: Mapping[tuple[str, ...], str]) -> list[list[tuple[str, ...]]]:
+    """The modules that import each other in a circle, by circle; `modules` has their code."""
+    imports: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for module, source in modules.items():
+        code = re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", source)[0]
+        found = imports.setdefault(module, set())
+        for path, _ in rust_paths(code, module):
+            ends = range(len(path), 0, -1)
+            found.update(next(([path[:end]] for end in ends if path[:end] in modules), []))
+
+    def reached(start: tuple[str, ...]) -> set[tuple[str, ...]]:
+        seen: set[tuple[str, ...]] = set()
+        pending = [start]
+        while pending:
+            fresh = imports[pending.pop()] - seen
+            seen |= fresh
+            pending += fresh
+        return seen
+
+    within = {module: reached(module) for module in modules}
+    circles = {
+        tuple(sorted(other for other in within[module] if module in within[other]))
+        for module in modules
+        if module in within[module]
+    }
+    return sorted((list(circle) for circle in circles if len(circle) > 1), key=len)
+
+
+# The most files of a crate that import each other in a circle.
+MAX_CIRCLE = {"automaton": 4}
+
+
+@pytest.mark.parametrize("crate", MAX_CIRCLE)
+def test_rust_files_import_each_other_in_small_circles_only(crate: str) -> None:
+    """Code is understood a circle at a time."""
+    modules = {
+        module: path.read_text(encoding="utf-8")
+        for module, path in rust_modules(NATIVE / "crates" / crate / "src")
+        if not any("test" in part for part in module)
+    }
+    assert len(modules) > 50
+    large = [circle for circle in import_circles(modules) if len(circle) > MAX_CIRCLE[crate]]
+    assert not large, large
+
+
+def test_import_circles_are_found() -> None:
+    """Of any length, through folders, `super` and braces, and not through tests."""
+    modules = {
+        ("a",): "use crate::b::{inner::{B, C}, other as o};",
+        ("b",): "",
+        ("b", "inner"): "use super::super::c;",
+        ("c",): "fn f() -> crate :: a :: A { crate::d::<u8>() }",
+        ("d",): "#[cfg(test)]\nmod tests {\n    use super::super::c;\n}",
+        ("e",): "use super::f::F;",
+        ("f",): "use crate::e;",
+    }
+    assert import_circles(modules) == [[("e",), ("f",)], [("a",), ("b", "inner"), ("c",)]]
+
+
+# The most methods of one type of a crate. Types are told apart by their names.
+MAX_METHODS = {"automaton": 60}
+_IMPL = re.compile(r"^(?:impl|(?:pub(?:\([^)]*\))? )?trait)\b(?:<[^{]*?>)? *(\w+)([^{;]*)\{", re.M)
+
+
+def methods_of(code: str) -> Iterator[tuple[str, int]]:
+    """The types of a file that has been formatted, each with the methods of one block of it."""
+    for match in _IMPL.finditer(code):
+        if re.search(r"\bfor\b", match[2]) is None:
+            block = code[match.end() : code.index("\n}", match.end() - 1)]
+            yield (
+                match[1],
+                len(re.findall(r"^    (?:pub(?:\([^)]*\))? )?(?:const )?fn ", block, re.M)),
+            )
+
+
+@pytest.mark.parametrize("crate", MAX_METHODS)
+def test_no_rust_type_has_too_many_methods(crate: str) -> None:
+    """What a type with more of them does is several things."""
+    counts: Counter[str] = Counter()
+    for _, path in rust_modules(NATIVE / "crates" / crate / "src"):
+        for name, number in methods_of(path.read_text(encoding="utf-8")):
+            counts[name] += number
+    assert counts
+    most = MAX_METHODS[crate]
+    assert not {name: number for name, number in counts.items() if number > most}
+
+
+def test_methods_are_counted() -> None:
+    """Those of all blocks of a type and of a trait, and not what a type has by a trait."""
+    code = (
+        "impl<O: On> Handle<'_, O> {\n    fn a(&self) {\n    }\n    pub(crate) fn b() {}\n}\n"
+        "impl Handle<'_, u8> {\n    pub const fn c() {}\n}\n"
+        "impl Clone for Handle<'_, u8> {\n    fn clone(&self) -> Self {}\n}\n"
+        "pub trait On: Sized {\n    fn d(&self);\n}\n"
+    )
+    assert list(methods_of(code)) == [("Handle", 2), ("Handle", 1), ("On", 1)]
 
 
 # What the rule is tried with.

@@ -4,15 +4,16 @@
 //! the interned stack after it. JSON's own syntax is deterministic, so a JSON grammar usually has
 //! one thread; there are several where different lexemes may begin.
 //!
-//! Stacks are hash-consed lists of frames (`frame`). The frames of JSON containers (`object`,
-//! `array`) run every alternative of a schema at once, and the value inside returns a verdict: one
+//! Stacks are hash-consed lists of frames (`stacks`). The frames of JSON containers (`json::object`,
+//! `json::array`) run every alternative of a schema at once, and the value inside returns a verdict: one
 //! bit for each schema of its query. Every stored configuration is alive: some completion is
 //! accepted.
 //!
 //! Start with [`Grammar`], which says what to compile, and [`Automaton::new`]. [`Automaton::walk`] reads
 //! bytes from threads, [`Automaton::intern`] makes a state of what is left, and
-//! [`Automaton::is_accepting`] says whether the text may end there. [`Automaton::expected`] and
-//! [`Automaton::obstacles`] say for people what may come, and what may not.
+//! [`Automaton::is_accepting`] says whether the text may end there. [`Automaton::completing`],
+//! [`Automaton::limited`], [`Automaton::marked`], [`Automaton::items`] and [`Automaton::explaining`] are
+//! views of it, each for one question.
 //!
 //! The crate knows bytes and no vocabulary: tokens that are taken as a whole are numbers to it. It has
 //! no output so far: callers keep the states that their texts led through. Nor does it limit memory: it
@@ -41,134 +42,61 @@
 
 #![deny(missing_docs)]
 
-mod array;
-mod beginnings;
-mod begun;
-mod cases;
 mod completion;
-mod config;
-mod dead_ends;
-mod endless;
 mod error;
-mod estimate;
-mod exclusion;
-mod exclusion_set;
-pub mod expected;
-mod flow;
-mod forget;
-mod frame;
-mod history;
-mod intern;
-mod items;
-mod key_texts;
-pub mod keys;
-mod layouts;
-mod limit_bounds;
-mod limits;
-pub mod marks;
-mod memory;
-mod monitor;
-mod name_set;
-mod next_byte;
-mod object;
-mod object_group;
-pub mod obstacle;
-mod pointer;
-pub mod punctuation;
-mod rival_place;
-mod rivals;
-mod rows;
-pub mod rules;
-mod swallowed;
-#[cfg(test)]
-mod tests;
-mod thread;
-mod unions;
-mod used_keys;
-mod value;
-mod whole_tokens;
+mod explain;
+mod interning;
+mod json;
+mod rules;
+mod run;
+mod stacks;
+mod writing;
 
-pub use array::{Spare, SPARE_ITEMS};
-pub use completion::{EndingText, MAX_COMPLETION_STEPS};
-pub use config::{Automaton, StateId};
+pub use completion::forget::Shared;
+pub use completion::search::Completing;
+pub use completion::search::EndingText;
+pub use completion::search::MAX_COMPLETION_STEPS;
 pub use error::EngineError;
-pub use ffwd_grammar::{Layout, Whitespace, WhitespaceMode};
+pub use explain::expected;
+pub use explain::expected::Explaining;
+pub use explain::obstacle;
+pub use ffwd_grammar::Layout;
+pub use ffwd_grammar::Whitespace;
+pub use ffwd_grammar::WhitespaceMode;
 pub use ffwd_json_schema::Numbers;
-pub use forget::Shared;
-pub use frame::StackId;
-pub use items::last_value;
-pub use keys::{KeyBase, KeyNodeId, TextId};
-pub use limits::OpenPart;
-pub use memory::AutomatonBytes;
-pub use name_set::NameSet;
-pub use pointer::Rivals;
-pub use rival_place::{Beside, Left, NextPlace, RivalPlace};
-pub use swallowed::Swallowing;
-pub use thread::{Thread, ThreadLexeme, Threads};
-pub use used_keys::UsedId;
-
-/// The source of an automaton.
-#[derive(Debug)]
-pub enum Grammar {
-    /// A whole text of a regular language.
-    Text(ffwd_regular::regex::Ast),
-    /// A JSON text that is valid against a schema.
-    Json {
-        /// The schema of the whole text.
-        schema: Box<ffwd_json_schema::SchemaSet>,
-        /// How the text is written.
-        writing: Writing,
-    },
-    /// A text of a grammar of rules, with the schemas of its JSON values.
-    Rules {
-        /// Symbols and leaves.
-        program: std::sync::Arc<rules::Program>,
-        /// The schemas of its JSON values; `None` without any.
-        json: Option<RuleSchemas>,
-    },
-}
-
-/// The schemas of a grammar of rules, by their places.
-#[derive(Debug)]
-pub struct RuleSchemas {
-    /// The schemas, in one set.
-    pub schema: Box<ffwd_json_schema::SchemaSet>,
-    /// With the white space of each.
-    pub roots: Vec<(ffwd_json_schema::SchemaId, Whitespace)>,
-    /// How values are written, but for white space.
-    pub writing: Writing,
-}
-
-/// In which order the properties of an object come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PropertyOrder {
-    /// As they are declared, and undeclared ones last.
-    #[default]
-    Declared,
-    /// In any order.
-    Any,
-}
-
-/// How a JSON text is written, where its schema leaves a choice.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Writing {
-    /// Which white space stands between values.
-    pub whitespace: Whitespace,
-    /// In which order the members of objects come.
-    pub property_order: PropertyOrder,
-    /// Which notations of numbers are written.
-    pub numbers: Numbers,
-}
-
-impl Writing {
-    /// Whether not every valid text is written: what is only observed is then kept apart.
-    pub(crate) fn narrows(&self) -> bool {
-        self.property_order != PropertyOrder::Any || self.numbers != Numbers::Any
-    }
-}
-
-impl From<Whitespace> for Writing {
-    fn from(whitespace: Whitespace) -> Self {
-        Self { whitespace, ..Self::default() }
-    }
-}
+pub use json::array_state::Spare;
+pub use json::items::last_value;
+pub use json::keys;
+pub use json::name_set::NameSet;
+pub use json::pointer::Rivals;
+pub use json::punctuation;
+pub use json::rival_place::Beside;
+pub use json::rival_place::Left;
+pub use json::rival_place::NextPlace;
+pub use json::rival_place::RivalPlace;
+pub use json::spare::SPARE_ITEMS;
+pub use json::tables::Json;
+pub use json::used_keys::UsedId;
+pub use keys::KeyBase;
+pub use rules::limit_tables::OpenPart;
+pub use rules::mark::Mark;
+pub use rules::swallowed::Swallowing;
+pub use rules::Leaf;
+pub use rules::Program;
+pub use run::automaton::Automaton;
+pub use run::automaton::StateId;
+pub use run::grammar::Grammar;
+pub use run::grammar::RuleSchemas;
+pub use run::items::Items;
+pub use run::limits::Limited;
+pub use run::marks::Marked;
+pub use run::marks::Marks;
+pub use run::memory::AutomatonBytes;
+pub use stacks::ids::KeyNodeId;
+pub use stacks::ids::StackId;
+pub use stacks::ids::TextId;
+pub use stacks::thread::Thread;
+pub use stacks::thread::ThreadLexeme;
+pub use stacks::thread::Threads;
+pub use writing::PropertyOrder;
+pub use writing::Writing;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::mask::{LexemeMaskStore, MaskCounters, Masker, Sharded};
-use ffwd_automaton::rules::Program;
+use ffwd_automaton::Program;
 use ffwd_automaton::{
     Automaton, EngineError, Grammar, RuleSchemas, Whitespace, WhitespaceMode, Writing,
 };
@@ -329,7 +329,7 @@ impl Compiled {
             ("states", automaton.num_states() as u64),
             ("stacks", automaton.num_stacks() as u64),
             ("lexemes", automaton.num_lexemes() as u64),
-            ("key_nodes", automaton.num_key_nodes() as u64),
+            ("key_nodes", automaton.json().map_or(0, |json| json.keys.num_nodes()) as u64),
             ("mask_hits", masks.hits.get()),
             ("masks_computed", read(&masks.computed)),
             ("mask_nodes_walked", read(&masks.nodes_walked)),

@@ -410,8 +410,8 @@ impl Matcher {
             let may_be_whole = self.may_be_whole(generation, position, token);
             let is_read = may_be_whole || skipped < text.len();
             let next = match may_be_whole {
-                true => automaton.read_open(&threads, Some(token.0), text)?,
-                false => automaton.read_open(&threads, None, &text[skipped..])?,
+                true => automaton.limited().read(&threads, Some(token.0), text)?,
+                false => automaton.limited().read(&threads, None, &text[skipped..])?,
             };
             let next = match next {
                 Some(next) if automaton.has_limits() && is_read => {

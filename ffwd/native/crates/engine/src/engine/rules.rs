@@ -5,9 +5,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{culprit, CompileError, Compiled, Engine, Recipe};
-use ffwd_automaton::rules::{Leaf, Program};
 use ffwd_automaton::Swallowing;
-use ffwd_automaton::{Grammar as AutomatonGrammar, RuleSchemas, Whitespace, Writing};
+use ffwd_automaton::{
+    Grammar as AutomatonGrammar, Leaf, Program, RuleSchemas, Whitespace, Writing,
+};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::graph::{Expansion, Graph, LeafFacts};
 use ffwd_grammar::symbols::Symbols;

@@ -229,7 +229,7 @@ fn completions_keep_the_layout() {
     ] {
         let threads = automaton.threads(automaton.start());
         let threads = automaton.walk(threads, begun.as_bytes()).unwrap().unwrap();
-        let completion = automaton.completion(&threads).unwrap().expect("it is found");
+        let completion = automaton.completing().shortest(&threads).unwrap().expect("it is found");
         let text = format!("{begun}{}", String::from_utf8(completion.text).unwrap());
         assert_eq!(blanks(&text), blanks(&formatted), "{begun}");
         assert_eq!(text, formatted);

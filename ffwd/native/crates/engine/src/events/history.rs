@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use ffwd_automaton::marks::Mark;
+use ffwd_automaton::Mark;
 
 /// A list of marks with their places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

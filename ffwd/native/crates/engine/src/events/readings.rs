@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::history::{Histories, HistoryId};
-use ffwd_automaton::marks::{Mark, Marks};
 use ffwd_automaton::{Automaton, EngineError, Thread, Threads};
+use ffwd_automaton::{Mark, Marks};
 use ffwd_bounds::error::LimitExceeded;
 
 /// All readings that have said the same: threads of the automaton.
@@ -61,7 +61,7 @@ impl Next {
             for reading in &mut readings {
                 reading.threads.retain(|thread| {
                     let same = known.entry((thread.lexeme, thread.state)).or_default();
-                    let is_new = !same.iter().any(|by| automaton.is_covered(thread, by));
+                    let is_new = !same.iter().any(|by| automaton.marked().is_covered(thread, by));
                     if is_new {
                         same.push(*thread);
                     }
@@ -82,7 +82,7 @@ pub fn start(
     at: usize,
 ) -> Result<Readings, EngineError> {
     let mut next = Next::default();
-    for beginning in automaton.marked_start()?.iter() {
+    for beginning in automaton.marked().start()?.iter() {
         let marks = Marks { before: beginning.marks.iter().copied().collect(), ..Marks::default() };
         for &thread in &beginning.threads {
             next.add(histories, (history, at, 0), &marks, thread);
@@ -104,7 +104,7 @@ pub fn read(
         let mut next = Next::default();
         for Reading { history, threads } in &readings {
             for thread in threads {
-                automaton.step_marked(thread, byte, &mut |marks, thread| {
+                automaton.marked().step(thread, byte, &mut |marks, thread| {
                     next.add(histories, (*history, at + place, 1), marks, thread);
                 })?;
             }
@@ -126,7 +126,7 @@ pub fn read_token(
     let mut next = Next::default();
     for Reading { history, threads } in readings {
         for thread in threads {
-            automaton.step_token_marked(
+            automaton.marked().step_token(
                 thread,
                 token,
                 &Marks::default(),
@@ -154,7 +154,7 @@ pub fn end(
     let mut ends: Vec<HistoryId> = Vec::new();
     for Reading { history, threads } in readings {
         for thread in threads {
-            automaton.ends_marked(thread, &[], &mut |marks: &[Mark]| {
+            automaton.marked().ends(thread, &[], &mut |marks: &[Mark]| {
                 let push = |id, &mark: &Mark| histories.push(id, (mark, at));
                 ends.push(marks.iter().fold(*history, push));
             })?;

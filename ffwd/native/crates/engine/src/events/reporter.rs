@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::event::{Action, Capture, Event, Kind};
 use super::history::{HistoryId, Placed};
-use ffwd_automaton::marks::Mark;
+use ffwd_automaton::Mark;
 use ffwd_automaton::{Automaton, EngineError};
 use ffwd_grammar::{NodeId, SpanKind, SpanPart};
 
@@ -117,19 +117,21 @@ impl Reporter {
     /// Reports a mark.
     pub fn mark(&mut self, page: &mut Page<'_>, (mark, at): Placed) -> Result<(), EngineError> {
         match mark {
-            Mark::Open(node) => match page.automaton.span(node) {
-                Some(span) => {
-                    let (kind, name) = (Kind::Span(span.kind), span.name.clone());
-                    let is_ending = matches!(span.part, SpanPart::Ending { .. });
-                    self.begin(What::Part(node), kind, name, None, at);
-                    if !is_ending {
-                        self.announce(page);
+            Mark::Open(node) => {
+                match page.automaton.program().and_then(|program| program.spans.get(&node)) {
+                    Some(span) => {
+                        let (kind, name) = (Kind::Span(span.kind), span.name.clone());
+                        let is_ending = matches!(span.part, SpanPart::Ending { .. });
+                        self.begin(What::Part(node), kind, name, None, at);
+                        if !is_ending {
+                            self.announce(page);
+                        }
+                    }
+                    None => {
+                        self.begin(What::Root, Kind::Value, "".into(), None, at);
                     }
                 }
-                None => {
-                    self.begin(What::Root, Kind::Value, "".into(), None, at);
-                }
-            },
+            }
             Mark::Close(node) => self.close(page, node, at)?,
             Mark::ValueBegins => {
                 let pointer = self.pointer_of_next();
@@ -191,19 +193,22 @@ impl Reporter {
             self.open.pop();
             return Ok(());
         }
-        let Some(span) = page.automaton.span(node) else { return Ok(()) };
+        let Some(span) = page.automaton.program().and_then(|program| program.spans.get(&node))
+        else {
+            return Ok(());
+        };
         let mut end = at;
         match &span.part {
             SpanPart::Whole => {}
             SpanPart::Body { body, ending } => {
                 let text = page.text.get(open.start..at).unwrap_or_default();
-                if let Some(from) = page.automaton.ending_of(text, body, ending)? {
+                if let Some(from) = page.automaton.marked().ending_of(text, body, ending)? {
                     end = open.start + from;
                 }
             }
             SpanPart::Ending { body, ending } => {
                 let text = page.text.get(open.start..at).unwrap_or_default();
-                let from = page.automaton.ending_of(text, body, ending)?.unwrap_or(0);
+                let from = page.automaton.marked().ending_of(text, body, ending)?.unwrap_or(0);
                 if let Some(open) = self.open.last_mut() {
                     open.start += from;
                     open.reported = open.start;
@@ -231,9 +236,11 @@ impl Reporter {
         let to = whole_characters(page.text, to);
         for open in &mut self.open {
             let is_partial = match open.what {
-                What::Part(node) => {
-                    page.automaton.span(node).is_some_and(|span| span.part != SpanPart::Whole)
-                }
+                What::Part(node) => page
+                    .automaton
+                    .program()
+                    .and_then(|program| program.spans.get(&node))
+                    .is_some_and(|span| span.part != SpanPart::Whole),
                 _ => false,
             };
             if !is_partial {

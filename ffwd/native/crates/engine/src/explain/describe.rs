@@ -7,7 +7,7 @@ use super::pattern;
 use crate::engine::{Compiled, Recipe};
 use ffwd_automaton::expected::{Expected, Types, What};
 use ffwd_automaton::obstacle::{Obstacle, Why};
-use ffwd_automaton::rules::Leaf;
+use ffwd_automaton::Leaf;
 use ffwd_automaton::{Automaton, EngineError};
 use ffwd_grammar::{Grammar, Node};
 use ffwd_json_schema::{SchemaId, PARTS};
@@ -213,7 +213,7 @@ impl<'a> Describer<'a> {
 /// For each distinct schema of a grammar the number of the first that is it, from 1.
 fn numbers(automaton: &Automaton, grammar: &Grammar) -> FxHashMap<usize, usize> {
     let mut texts: Vec<(usize, &str)> = Vec::new();
-    for (&node, leaf) in automaton.leaves() {
+    for (&node, leaf) in automaton.program().into_iter().flat_map(|program| &program.leaves) {
         if let (Leaf::Json(place), Node::Json(json)) = (leaf, grammar.node(node)) {
             texts.push((*place, &*grammar.json[json.0 as usize].schema));
         }

@@ -202,7 +202,8 @@ impl Known<'_> {
             }
             Stage::Grammar => {}
         }
-        let (expected, more) = automaton.expected(&place.threads, &place.tail, MAX_ITEMS)?;
+        let (expected, more) =
+            automaton.explaining().expected(&place.threads, &place.tail, MAX_ITEMS)?;
         let mut items = self.describer.items(expected)?;
         let cut = items.len().saturating_sub(2 * MAX_ITEMS);
         items.truncate(2 * MAX_ITEMS);
@@ -284,7 +285,7 @@ impl Known<'_> {
         } else if refused_byte.is_some() {
             if in_grammar {
                 let rest = &answer.text[good_bytes..];
-                let obstacles = automaton.obstacles(&place.threads, rest)?;
+                let obstacles = automaton.explaining().obstacles(&place.threads, rest)?;
                 answer.reasons = self.describer.reasons(obstacles);
             }
             if answer.reasons.is_empty() {

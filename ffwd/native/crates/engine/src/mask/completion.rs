@@ -123,7 +123,9 @@ impl Masker {
         if let Some(known) = self.completions.with(state.0, Arc::clone) {
             return Ok(Some(known));
         }
-        let Some(ending) = automaton.completion(automaton.threads(state))? else { return Ok(None) };
+        let Some(ending) = automaton.completing().shortest(automaton.threads(state))? else {
+            return Ok(None);
+        };
         let completion = Arc::new(Completion::new(&self.vocabulary, [].into(), ending));
         self.make_room(completion.memory_bytes());
         self.completions.set(state.0, Arc::new(completion.clone()));
@@ -138,7 +140,7 @@ impl Masker {
         let threads = automaton.threads(state);
         let mut most = 0;
         for (_, stack) in automaton.token_exits(threads)? {
-            let length = automaton.completion_length(automaton.starts(stack)?)?;
+            let length = automaton.completing().length(automaton.starts(stack)?)?;
             most = length.map_or(usize::MAX, |length| most.max(length));
         }
         let successors = match self.add_exits(automaton, threads)? {
@@ -202,7 +204,7 @@ impl Masker {
         let successors = self.successors(automaton, threads)?;
         let mut endings = self.endings(automaton, threads, successors)?;
         for (set, stack) in automaton.token_exits(threads)? {
-            let text = automaton.completion(automaton.starts(stack)?)?;
+            let text = automaton.completing().shortest(automaton.starts(stack)?)?;
             let ranges = automaton.token_set(set).iter();
             let tokens = ranges.flat_map(|&(first, last)| (first..=last).map(TokenId)).collect();
             endings.push(Ending { text, tokens, bitmaps: Vec::new() });
@@ -234,7 +236,7 @@ impl Masker {
         successors: Successors,
     ) -> Result<Vec<Ending>, EngineError> {
         let mut endings = Vec::with_capacity(successors.found.len());
-        let rivals = threads.iter().map(|thread| automaton.rivals(thread));
+        let rivals = threads.iter().map(|thread| automaton.items().rivals(thread));
         let rivals = rivals.collect::<Result<Vec<_>, _>>()?;
         for mut found in successors.found {
             if found.tokens.is_empty() && found.bitmaps.is_empty() {
@@ -242,27 +244,27 @@ impl Masker {
             }
             let has_history = found.threads.iter().any(|t| automaton.has_history(t.stack));
             let ended = match has_history {
-                true => automaton.ended_items(threads, &found.threads),
+                true => automaton.completing().ended_items(threads, &found.threads),
                 false => SmallVec::new(),
             };
-            let shared = automaton.shared_completion(&found.threads, &found.left, &ended)?;
+            let shared = automaton.completing().shared(&found.threads, &found.left, &ended)?;
             let Some(shared) = shared else {
                 let Found { tokens, bitmaps, .. } = found;
                 endings.push(Ending { text: None, tokens, bitmaps });
                 continue;
             };
             if found.is_forgetful() {
-                let in_strings = automaton.are_within_strings(threads);
+                let in_strings = automaton.completing().are_within_strings(threads);
                 let is_doubtful = |token: &TokenId| {
                     let text = self.vocabulary.text(*token);
                     // An item may end in it, and the next one begin.
                     let crosses = || text.contains(&b',') && (!in_strings || text.contains(&b'"'));
-                    let is_near = || rivals.iter().any(|r| !r.are_left_by(automaton, text));
+                    let is_near = || rivals.iter().any(|r| !automaton.items().leaves(r, text));
                     has_history && (crosses() || is_near()) || shared.is_doubtful(text)
                 };
                 for token in found.take(is_doubtful) {
                     if let Some(after) = automaton.walk(threads, self.vocabulary.text(token))? {
-                        let text = automaton.completion(&after)?;
+                        let text = automaton.completing().shortest(&after)?;
                         endings.push(Ending { text, tokens: vec![token], bitmaps: Vec::new() });
                     }
                 }
@@ -290,7 +292,7 @@ impl Masker {
         if !are_listed(&mask) {
             return Ok(None);
         }
-        let Some(length) = automaton.completion_length(threads)? else { return Ok(None) };
+        let Some(length) = automaton.completing().length(threads)? else { return Ok(None) };
         let mut successors = Successors::default();
         self.add_listed_exits(automaton, thread, &mask, true, &mut successors)?;
         Ok(Some((length + REST_OF_CHARACTER, successors)))

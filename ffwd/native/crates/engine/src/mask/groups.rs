@@ -73,7 +73,8 @@ impl Masker {
         };
         gathering.read_all()?;
         for (set, stack) in automaton.token_exits(threads)? {
-            let id = gathering.id(Threads::from_slice(automaton.starts(automaton.begun(stack)?)?));
+            let id = gathering
+                .id(Threads::from_slice(automaton.starts(automaton.limited().begun(stack)?)?));
             for &(first, last) in automaton.token_set(set) {
                 gathering.found.extend((first..=last).map(|token| (TokenId(token), id)));
             }
@@ -82,7 +83,7 @@ impl Masker {
         for tokens in alike(gathering.found) {
             let Some(&token) = tokens.first() else { continue };
             let whole = automaton.has_tokens().then_some(token.0);
-            let next = automaton.read_open(threads, whole, vocabulary.text(token))?;
+            let next = automaton.limited().read(threads, whole, vocabulary.text(token))?;
             let Some(next) = next else { continue };
             let next = automaton.intern(next)?;
             groups.push(Group { next, tokens: Inner::of(vocabulary, tokens) });
@@ -151,7 +152,7 @@ impl Gathering<'_> {
         let mut pending = vec![(root, Threads::from_slice(&[*thread]))];
         while let Some((node, threads)) = pending.pop() {
             for (byte, child) in trie.children(node) {
-                let next = self.automaton.step_open(&threads, byte)?;
+                let next = self.automaton.limited().step(&threads, byte)?;
                 if next.is_empty() {
                     continue;
                 }
@@ -177,7 +178,7 @@ impl Gathering<'_> {
     ) -> Result<(), EngineError> {
         let (automaton, trie) = (self.automaton, self.trie);
         let lexeme = automaton.lexeme(index);
-        let begun = Thread { stack: automaton.begun(thread.stack)?, ..*thread };
+        let begun = Thread { stack: automaton.limited().begun(thread.stack)?, ..*thread };
         let mut ids: FxHashMap<LexState, u32> = FxHashMap::default();
         let mut pending = vec![(root, thread.lex_state())];
         while let Some((node, state)) = pending.pop() {
@@ -201,7 +202,7 @@ impl Gathering<'_> {
                 let tokens = trie.tokens_at(child);
                 let Some(next) = lexeme.next(state, byte)? else {
                     if let Some(starts) = ended.filter(|_| !anywhere) {
-                        let next = automaton.step_open(starts, byte)?;
+                        let next = automaton.limited().step(starts, byte)?;
                         self.arrive(next, tokens, child);
                     }
                     continue;

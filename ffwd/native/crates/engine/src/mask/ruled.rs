@@ -118,7 +118,9 @@ impl Masker {
         let mut found = SmallVec::new();
         let mut bytes = SmallVec::new();
         for (at, thread) in threads.iter().enumerate() {
-            let Beside::Scalar(place, (index, state)) = automaton.beside(thread)? else { continue };
+            let Beside::Scalar(place, (index, state)) = automaton.items().beside(thread)? else {
+                continue;
+            };
             let below = self.ruled_below(automaton, place, (index, state), NodeId::ROOT, 0)?;
             if !below.is_nothing() {
                 found.push(below);
@@ -159,7 +161,7 @@ impl Masker {
         let lexeme = automaton.lexeme(index);
         let (mut out, mut asked): (Vec<NodeId>, Vec<TokenId>) = (Vec::new(), Vec::new());
         let mut below: Vec<Arc<Ruled>> = Vec::new();
-        if automaton.is_item(place) && state.accepts() && !state.is_final() {
+        if automaton.items().is_item(place) && state.accepts() && !state.is_final() {
             // The scalar would end here.
             for (byte, child) in trie.children(node) {
                 if lexeme.next(state, byte)?.is_none() {
@@ -168,14 +170,14 @@ impl Masker {
             }
         }
         let mut child = NodeId(node.0 + 1);
-        for byte in automaton.bytes_from(place) {
+        for byte in automaton.items().bytes_from(place) {
             child = trie.child_from(node, child, byte);
             if !trie.is_child(node, child, byte) {
                 continue;
             }
             meter::charge(1)?;
             let Some(next) = lexeme.next(state, byte)? else { continue };
-            let there = match automaton.next_place(place, byte) {
+            let there = match automaton.items().next_place(place, byte) {
                 NextPlace::At(there) => there,
                 NextPlace::Apart => continue,
                 NextPlace::Exponent => {
@@ -183,7 +185,7 @@ impl Masker {
                     continue;
                 }
             };
-            match automaton.left_at(there, (index, next))? {
+            match automaton.items().left_at(there, (index, next))? {
                 Left::Nothing => out.push(child),
                 Left::Exponents => self.add_readable(lexeme, next, child, &mut asked)?,
                 Left::Something if next.is_final() || trie.is_leaf(child) => {}

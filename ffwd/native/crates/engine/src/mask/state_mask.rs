@@ -184,7 +184,7 @@ impl Masker {
         let AnonymousMask { mut mask, doubtful, rivalled } = if shared {
             let mut anonymous = Threads::new();
             for thread in threads {
-                let stack = automaton.without_history(thread.stack)?;
+                let stack = automaton.items().without_history(thread.stack)?;
                 anonymous.push(Thread { stack, ..without_texts(thread) });
             }
             let anonymous = automaton.intern(anonymous)?;
@@ -212,11 +212,11 @@ impl Masker {
             if !others.is_empty() {
                 let rivals: SmallVec<[Rivals; 2]> = threads
                     .iter()
-                    .map(|thread| automaton.rivals(thread))
+                    .map(|thread| automaton.items().rivals(thread))
                     .collect::<Result<_, _>>()?;
                 let is_cleared = |token: &TokenId| {
                     let text = self.vocabulary.text(*token);
-                    rivals.iter().all(|rivals| rivals.clears(automaton, text))
+                    rivals.iter().all(|rivals| automaton.items().clears(rivals, text))
                 };
                 let tokens = others.iter().flat_map(|(_, tokens)| tokens.iter());
                 let ruled = tokens.filter(|token| !is_cleared(token));
@@ -329,7 +329,7 @@ impl Masker {
     ) -> Result<(), EngineError> {
         let mut scattered = Threads::new();
         for thread in threads {
-            let is_endless = automaton.stays_endless(thread)?;
+            let is_endless = automaton.items().stays_endless(thread)?;
             match thread.lexeme {
                 // Sets of tokens are for whole tokens, see `collect_all`.
                 ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
@@ -350,7 +350,7 @@ impl Masker {
                     }
                     let mask = self.thread_mask(automaton, view, thread, lexeme)?;
                     let anywhere = lexeme.spec().ends == Ends::Anywhere;
-                    if automaton.has_rules() && anywhere && self.is_scattered(&mask) {
+                    if automaton.program().is_some() && anywhere && self.is_scattered(&mask) {
                         scattered.push(*thread);
                         continue;
                     }
@@ -371,7 +371,7 @@ impl Masker {
                         }
                         let stack = automaton.exit_thread(thread, group.accept)?;
                         if compared {
-                            let spare = automaton.spare(stack)?;
+                            let spare = automaton.items().spare(stack)?;
                             let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
                             self.collect_exits(automaton, group, stack, &mut after, nodes)?;
                             let mut doubts = Doubts::new(&self.vocabulary, spare);
@@ -386,7 +386,7 @@ impl Masker {
                         let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
                         let starts = anonymous_starts(automaton, stack)?;
                         if compared {
-                            let spare = automaton.spare(stack)?;
+                            let spare = automaton.items().spare(stack)?;
                             let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
                             self.collect(automaton, view, &starts, &mut after, nodes)?;
                             let mut doubts = Doubts::new(&self.vocabulary, spare);
@@ -498,7 +498,7 @@ impl Masker {
         }
         builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         let has_history = automaton.has_history(stack);
-        let is_rivalled = has_history && !automaton.is_endless_at(stack)?;
+        let is_rivalled = has_history && !automaton.items().is_endless_at(stack)?;
         if is_rivalled {
             builder.rivalled.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
         }

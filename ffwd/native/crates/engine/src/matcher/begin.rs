@@ -101,11 +101,11 @@ impl Matcher {
         }
         let mut threads = Threads::from_slice(automaton.threads(start));
         for (byte, &next) in self.prefill.iter().enumerate() {
-            threads = automaton.step_open(&threads, next)?;
+            threads = automaton.limited().step(&threads, next)?;
             if threads.is_empty() {
                 return Err(MatcherError::Prefill { byte });
             }
         }
-        Ok(automaton.intern(automaton.aged(&threads)?.threads)?)
+        Ok(automaton.intern(automaton.limited().aged(&threads)?.threads)?)
     }
 }

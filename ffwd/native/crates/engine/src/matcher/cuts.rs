@@ -136,7 +136,7 @@ impl Matcher {
             let ends = layers[earlier..].iter().flat_map(|layer| layer.of.keys());
             let mut first_end = usize::MAX;
             for (state, ages) in ends {
-                for part in automaton.open_parts(automaton.threads(*state)) {
+                for part in automaton.limited().open_parts(automaton.threads(*state)) {
                     first_end = first_end.min(position + left_of(&part, ages, position));
                 }
             }
@@ -235,10 +235,10 @@ impl Matcher {
         state: StateId,
     ) -> Result<Option<u32>, EngineError> {
         let Generation { automaton, .. } = generation;
-        if let Some(known) = automaton.steady(state) {
+        if let Some(known) = automaton.limited().steady(state) {
             return Ok(known);
         }
-        let parts = automaton.open_parts(automaton.threads(state));
+        let parts = automaton.limited().open_parts(automaton.threads(state));
         let ages = parts.iter().map(|part| part.age + 1).max().unwrap_or(0);
         let ages: Ages = (0..ages).map(|_| 0).collect();
         let mut most = Some(0);
@@ -253,7 +253,7 @@ impl Matcher {
             }
         }
         let tokens = most.map(|most| most as u32);
-        automaton.keep_steady(state, tokens);
+        automaton.limited().keep_steady(state, tokens);
         Ok(tokens)
     }
 
@@ -262,7 +262,7 @@ impl Matcher {
         if let Some(completion) = self.completion_at(generation, &self.text_in(key.0))? {
             return Ok(Some(completion.most() + 1));
         }
-        if automaton.open_parts(automaton.threads(key.0)).is_empty() {
+        if automaton.limited().open_parts(automaton.threads(key.0)).is_empty() {
             let ages = Ages::new();
             let ending = self.ending_through_limits(generation, key.0, &ages, 0)?;
             return Ok(ending.map(|_| 0));
@@ -296,9 +296,9 @@ impl Matcher {
     ) -> Result<bool, EngineError> {
         let Generation { automaton, .. } = generation;
         let threads = automaton.threads(state);
-        let [part] = automaton.open_parts(threads)[..] else { return Ok(false) };
-        let closed = automaton.closed(threads, &|open| *open == part)?;
-        if closed.is_empty() || !automaton.open_parts(&closed).is_empty() {
+        let [part] = automaton.limited().open_parts(threads)[..] else { return Ok(false) };
+        let closed = automaton.limited().closed(threads, &|open| *open == part)?;
+        if closed.is_empty() || !automaton.limited().open_parts(&closed).is_empty() {
             return Ok(false);
         }
         let state = automaton.intern(closed)?;

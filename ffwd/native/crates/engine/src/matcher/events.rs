@@ -176,7 +176,8 @@ impl Matcher {
         finish: bool,
     ) -> Result<Vec<Event>, MatcherError> {
         let generation = self.compiled.generation();
-        if let Some(span) = generation.automaton.unreported() {
+        if let Some(span) = generation.automaton.program().and_then(|program| program.unreported())
+        {
             return Err(MatcherError::Unreported { name: span.name.clone() });
         }
         if tracker.generation != generation.number {

@@ -63,8 +63,8 @@ impl Matcher {
                             let automaton = &generation.automaton;
                             let threads = automaton.threads(state);
                             let next = match may_be_whole {
-                                true => automaton.read_open(threads, Some(token.0), unread)?,
-                                false => automaton.read_open(threads, None, unread)?,
+                                true => automaton.limited().read(threads, Some(token.0), unread)?,
+                                false => automaton.limited().read(threads, None, unread)?,
                             };
                             // They have been accepted here before.
                             let Some(next) = next else { break };

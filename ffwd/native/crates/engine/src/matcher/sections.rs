@@ -1,7 +1,7 @@
 //! Parts of the text with a limited number of tokens.
 //!
 //! The automaton provides the open parts, and distinguishes those that started with different
-//! tokens by their *ages* (`automaton::limits`). This module stores which tokens these are. When a
+//! tokens by their *ages* (`automaton::rules::limits`). This module stores which tokens these are. When a
 //! part has used all of its tokens, everything in it that can end has ended, and parses in which it
 //! would continue are dropped. As with a budget of the whole text, a token is allowed in two cases:
 //! a completion within all limits is known after it, or it is the next token of the plan. Far from
@@ -97,21 +97,21 @@ pub(super) fn settled(
     ages: &Ages,
     position: usize,
 ) -> Result<Option<Settled>, EngineError> {
-    let aged = automaton.aged(threads)?;
+    let aged = automaton.limited().aged(threads)?;
     let mut now: Ages = kept(ages, &aged.kept);
     if aged.fresh {
         now.push(position as u32);
     }
-    let parts = automaton.open_parts(&aged.threads);
+    let parts = automaton.limited().open_parts(&aged.threads);
     if parts.iter().all(|part| left_of(part, &now, position + 1) > 0) {
         return Ok(Some(Settled { threads: aged.threads, ages: now, closed: false }));
     }
     let is_over = |part: &OpenPart| left_of(part, &now, position + 1) == 0;
-    let closed = automaton.closed(&aged.threads, &is_over)?;
+    let closed = automaton.limited().closed(&aged.threads, &is_over)?;
     if closed.is_empty() {
         return Ok(None);
     }
-    let aged = automaton.aged(&closed)?;
+    let aged = automaton.limited().aged(&closed)?;
     let ages = kept(&now, &aged.kept);
     Ok(Some(Settled { threads: aged.threads, ages, closed: true }))
 }
@@ -125,7 +125,7 @@ impl Matcher {
     /// count.
     pub(super) fn begin_sections(&mut self, generation: &Generation, start: StateId) {
         let automaton = &generation.automaton;
-        let parts = automaton.open_parts(automaton.threads(start));
+        let parts = automaton.limited().open_parts(automaton.threads(start));
         let count = parts.iter().map(|part| part.age + 1).max().unwrap_or(0);
         self.sections_from(Sections::new((0..count).map(|_| 0).collect()));
     }
@@ -145,8 +145,8 @@ impl Matcher {
             return Err(MatcherError::Budget { needed, max_tokens });
         }
         let Recipe::Rules { grammar, .. } = self.compiled.recipe() else { return Ok(()) };
-        for (part, max_tokens) in generation.automaton.limited_parts() {
-            let Some(ending) = generation.automaton.ending_of_part(part)? else { continue };
+        for (part, max_tokens) in generation.automaton.limited().all() {
+            let Some(ending) = generation.automaton.completing().of_part(part)? else { continue };
             let alone = Completion::new(vocabulary, [].into(), ending);
             let needed = alone.tokens(vocabulary).len() - alone.num_end_tokens();
             if needed > max_tokens as usize {
@@ -157,7 +157,7 @@ impl Matcher {
         match self.max_tokens() {
             Some(max_tokens) => Err(MatcherError::Budget { needed, max_tokens }),
             None if short.is_none() => {
-                let part = generation.automaton.limited_parts().first().copied();
+                let part = generation.automaton.limited().all().first().copied();
                 let (part, max_tokens) = match part {
                     Some((part, max_tokens)) => (grammar.described(part), max_tokens),
                     None => (grammar.described_limits(), 0),
@@ -165,7 +165,7 @@ impl Matcher {
                 Err(MatcherError::Ends { part, max_tokens: max_tokens as usize })
             }
             None => {
-                let max_tokens = generation.automaton.least_limit() as usize;
+                let max_tokens = generation.automaton.limited().least() as usize;
                 let part = grammar.described_limits();
                 Err(MatcherError::Part { part, needed, max_tokens })
             }
@@ -249,13 +249,14 @@ impl Matcher {
         if !self.is_in_text(place) {
             return Ok(false);
         }
-        let parts = automaton.open_parts(automaton.threads(place.state));
+        let parts = automaton.limited().open_parts(automaton.threads(place.state));
         // If a limit must end a lexeme, bytes do not show whether it can.
-        let ends_lexemes = automaton.limits_end_lexemes();
-        if self.max_tokens().is_none() && !ends_lexemes && automaton.limits_are_roomy()? {
+        let ends_lexemes = automaton.limited().end_lexemes();
+        if self.max_tokens().is_none() && !ends_lexemes && automaton.limited().are_roomy()? {
             let mut ample = true;
             for part in &parts {
-                let bytes = automaton.bytes_to_end(part.node)?.map(|bytes| bytes as usize);
+                let bytes =
+                    automaton.limited().bytes_to_end(part.node)?.map(|bytes| bytes as usize);
                 ample &= bytes.is_some_and(|bytes| bytes < left_of(part, ages, position));
             }
             if ample {
@@ -264,7 +265,8 @@ impl Matcher {
         }
         let whole = self.max_tokens().map_or(usize::MAX, |max| max.saturating_sub(position));
         let left = parts.iter().map(|part| left_of(part, ages, position));
-        let least = left.chain([whole, automaton.least_limit() as usize]).min().unwrap_or(whole);
+        let least =
+            left.chain([whole, automaton.limited().least() as usize]).min().unwrap_or(whole);
         let most = match find && least > 1 {
             true => Some(masker.most_after(automaton, place.state)?),
             false => masker.known_most_after(place.state),
@@ -277,7 +279,7 @@ impl Matcher {
         }
         let steady = match find && least > 1 {
             true => self.steady_after(generation, place.state)?,
-            false => automaton.steady(place.state).flatten(),
+            false => automaton.limited().steady(place.state).flatten(),
         };
         Ok(steady.is_some_and(|tokens| (tokens as usize) < least))
     }
@@ -294,7 +296,7 @@ impl Matcher {
         if let Some(plan) = self.in_time_at_once(generation, place, ages, position)? {
             return Ok(Some(plan));
         }
-        match generation.automaton.limits_may_end_lexemes() {
+        match generation.automaton.limited().may_end_lexemes() {
             true => self.through_limits(generation, place, ages, position),
             false => Ok(None),
         }
@@ -309,13 +311,13 @@ impl Matcher {
         position: usize,
     ) -> Result<Option<Plan>, EngineError> {
         let Generation { automaton, .. } = generation;
-        let ends_lexemes = automaton.limits_may_end_lexemes();
+        let ends_lexemes = automaton.limited().may_end_lexemes();
         let left = self.max_tokens().map_or(usize::MAX, |max| max.saturating_sub(position));
         let mut state = place.state;
         loop {
             let completion = self.completion_at(generation, &Place { state, ..*place })?;
-            let parts = automaton.open_parts(automaton.threads(state));
-            let mut least = left.min(automaton.least_limit() as usize);
+            let parts = automaton.limited().open_parts(automaton.threads(state));
+            let mut least = left.min(automaton.limited().least() as usize);
             for part in &parts {
                 least = least.min(left_of(part, ages, position));
             }
@@ -332,7 +334,8 @@ impl Matcher {
             // Perhaps without the part that must end first.
             let first = parts.into_iter().min_by_key(|part| left_of(part, ages, position));
             let Some(first) = first else { return Ok(None) };
-            let rest = automaton.closed(automaton.threads(state), &|part| *part == first)?;
+            let rest =
+                automaton.limited().closed(automaton.threads(state), &|part| *part == first)?;
             if rest.is_empty() {
                 return Ok(None);
             }

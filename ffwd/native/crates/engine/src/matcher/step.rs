@@ -97,7 +97,7 @@ impl Matcher {
     ) -> Result<Option<Place>, MatcherError> {
         let automaton = &generation.automaton;
         let text = self.compiled.engine.vocabulary().text(token);
-        let next = automaton.read_open(automaton.threads(place.state), Some(token.0), text)?;
+        let next = automaton.limited().read(automaton.threads(place.state), Some(token.0), text)?;
         Ok(match next {
             Some(threads) => Some(Place { state: automaton.intern(threads)?, ..place }),
             None => None,
@@ -123,7 +123,7 @@ impl Matcher {
                 None => return Ok(None),
             }
         }
-        let threads = automaton.read_open(automaton.threads(place.state), None, text)?;
+        let threads = automaton.limited().read(automaton.threads(place.state), None, text)?;
         let Some(threads) = threads else {
             return Ok(None);
         };

@@ -1,0 +1,5 @@
+//! Shortest texts that end a configuration's text.
+
+pub(crate) mod estimate;
+pub(crate) mod forget;
+pub(crate) mod search;

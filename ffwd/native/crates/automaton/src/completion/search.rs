@@ -1,0 +1,660 @@
+//! Completions: for a configuration, bytes after which the text is complete.
+//!
+//! From a stack the search follows each lexeme that may begin there, in the short texts that the
+//! lexeme knows ([`ffwd_regular::expr::Lexeme::endings`]), to the stack of [`Automaton::exit`]. This
+//! best-first search ends when something is popped off the stack, and then restarts from there. An
+//! estimate of the rest of each frame ([`crate::completion::estimate`]) guides it. The results are texts of the
+//! grammar, because the search uses the automaton's own transitions. They are shortest texts if the
+//! estimates are exact, and short ones otherwise. A result depends on the stack alone, not on
+//! earlier searches, so a sequence that is parsed again elsewhere is completed in the same way.
+//!
+//! A new kind of frame needs an estimate; without one it is searched like any other.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use crate::completion::forget::Written;
+use crate::error::EngineError;
+use crate::interning::memory::map_entry;
+use crate::json::keys::KeyNode;
+use crate::json::lengths::UNKNOWN;
+use crate::json::relaid::is_relaid;
+use crate::json::tables::Json;
+use crate::run::automaton::Automaton;
+use crate::run::completions::{Between, Edge, Known};
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
+use ffwd_bounds::meter;
+use ffwd_grammar::symbols::{Symbol, SymbolId};
+use ffwd_grammar::NodeId;
+use ffwd_regular::expr::lexeme::Ends;
+use ffwd_regular::expr::{Lexeme, Verdict};
+
+/// A text with which something ends, and tokens that are taken as a whole, each with the place in the
+/// text before which it comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndingText {
+    /// The bytes, without what the tokens stand for.
+    pub text: Vec<u8>,
+    /// Places in `text` and token ids, in order.
+    pub tokens: Vec<(usize, u32)>,
+}
+
+impl EndingText {
+    /// Returns the length in bytes and in tokens.
+    pub fn len(&self) -> usize {
+        self.text.len() + self.tokens.len()
+    }
+
+    /// Whether nothing is needed to end.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn push(&mut self, edge: &Edge) {
+        let before = self.text.len();
+        self.tokens.extend(edge.tokens.iter().map(|&(place, token)| (before + place, token)));
+        self.text.extend_from_slice(&edge.text);
+    }
+}
+
+/// How many stacks one search may look at.
+pub const MAX_COMPLETION_STEPS: usize = 20_000;
+/// About how long a text may be that is looked for at all, in bytes.
+const MAX_COMPLETION_BYTES: u32 = 1 << 18;
+/// Above this many required items or repeats, the search takes one after the other.
+const MANY: u64 = 64;
+/// How many keys of one object are tried at one place.
+const MAX_KEYS: usize = 32;
+/// How many beginnings of a key without a name are tried.
+const MAX_BEGINNINGS: usize = 2_000;
+
+/// How many texts of a scalar within an item are tried.
+const MAX_MEMBERS: usize = 128;
+
+/// A stack that the search has come to.
+struct Visit {
+    at: Between,
+    length: u32,
+    from: usize,
+    text: Arc<[u8]>,
+    /// Whether the text is a key without a name.
+    is_key: bool,
+    tokens: SmallVec<[(usize, u32); 1]>,
+}
+
+/// Finds short texts that end a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Completing<'a> {
+    pub(crate) automaton: &'a Automaton,
+}
+
+impl Automaton {
+    /// The short texts that end the texts of configurations.
+    pub fn completing(&self) -> Completing<'_> {
+        Completing { automaton: self }
+    }
+}
+
+impl Completing<'_> {
+    /// A short text of a part with a limit; `None` where it may be empty, or none is found.
+    pub fn of_part(&self, part: NodeId) -> Result<Option<EndingText>, EngineError> {
+        let Some(rules) = self.automaton.rules() else { return Ok(None) };
+        let symbols = &rules.program.symbols;
+        for id in (0..symbols.len() as u32).map(SymbolId) {
+            let &Symbol::Marked(node, inner) = symbols.get(id) else { continue };
+            if node != part {
+                continue;
+            }
+            if symbols.is_nullable(inner) {
+                return Ok(None);
+            }
+            let stack = rules.push_symbol(self.automaton, inner, StackId::END)?;
+            return self.shortest(self.automaton.starts(stack)?);
+        }
+        Ok(None)
+    }
+
+    /// Bytes, and tokens as a whole, after which a text is complete that stands in a configuration,
+    /// mostly a shortest such text. `None` where that takes too long to find.
+    ///
+    /// # Errors
+    /// A limit of what is built on the way is passed.
+    pub fn shortest(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
+        for like in self.relaxed(threads)? {
+            let Some(written) = self.written(&like, &self.levels_beside(&like))? else {
+                return Ok(None);
+            };
+            if self.is_completed_by(threads, &written)? {
+                return Ok(Some(written.ending));
+            }
+        }
+        Ok(self.written(threads, &FxHashSet::default())?.map(|written| written.ending))
+    }
+
+    /// The completion of a configuration, whatever has been recorded of its text.
+    /// `levels`: at which heights of the stack what it writes must differ from what came.
+    pub(crate) fn written(
+        &self,
+        threads: &[Thread],
+        levels: &FxHashSet<u32>,
+    ) -> Result<Option<Written>, EngineError> {
+        let mut written = Written::default();
+        if self.automaton.accepts(threads)? {
+            return Ok(Some(written));
+        }
+        let Some((first, _)) = self.first_edge(threads)? else { return Ok(None) };
+        written.ending.push(&first);
+        let mut at = first.to;
+        while at.0 != StackId::END {
+            let Some(edge) = self.way_off(at)? else { return Ok(None) };
+            if let Some(distinct) = &edge.distinct {
+                if levels.contains(&self.automaton.cell(at.0).height) {
+                    written.distinct.extend_from_slice(distinct);
+                }
+            }
+            written.ending.push(&edge);
+            at = edge.to;
+        }
+        // Adjacent lexemes of rules may parse the rest differently.
+        if self.automaton.rules().is_some() {
+            let ends = self.is_ended_by(threads, &written.ending)?;
+            return Ok(ends.then_some(written));
+        }
+        Ok(Some(written))
+    }
+
+    /// Whether a text ends with what has been read.
+    pub(crate) fn is_ended_by(
+        &self,
+        threads: &[Thread],
+        ending: &EndingText,
+    ) -> Result<bool, EngineError> {
+        match self.read_ending(threads, ending)? {
+            Some(end) => self.automaton.accepts(&end),
+            None => Ok(false),
+        }
+    }
+
+    fn read_ending(
+        &self,
+        threads: &[Thread],
+        ending: &EndingText,
+    ) -> Result<Option<Threads>, EngineError> {
+        let mut threads = Threads::from_slice(threads);
+        let mut read = 0;
+        for &(place, token) in &ending.tokens {
+            let Some(next) = self.automaton.walk(&threads, &ending.text[read..place])? else {
+                return Ok(None);
+            };
+            threads = self.automaton.step_token(&next, token)?;
+            if threads.is_empty() {
+                return Ok(None);
+            }
+            read = place;
+        }
+        self.automaton.walk(&threads, &ending.text[read..])
+    }
+
+    /// The length of [`Self::shortest`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
+        let is_plain = self.automaton.rules().is_none() && self.relaxed(threads)?.is_empty();
+        if !is_plain {
+            return Ok(self.shortest(threads)?.map(|bytes| bytes.len()));
+        }
+        if self.automaton.accepts(threads)? {
+            return Ok(Some(0));
+        }
+        Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
+    }
+
+    /// With what the completion of a configuration begins, and how long all of it is.
+    fn first_edge(&self, threads: &[Thread]) -> Result<Option<(Edge, u32)>, EngineError> {
+        let mut edges = Vec::new();
+        for thread in threads {
+            self.edges(thread, &mut edges)?;
+        }
+        let mut promising: Vec<(u32, Edge)> = Vec::with_capacity(edges.len());
+        for edge in in_order(edges) {
+            let length = edge.length().saturating_add(self.estimate(edge.to.0)?);
+            promising.push((length, edge));
+        }
+        promising.sort_by_key(|&(length, _)| length);
+        let mut best: Option<(Edge, u32)> = None;
+        for (least, edge) in promising {
+            if best.as_ref().is_some_and(|&(_, length)| length <= least) {
+                break;
+            }
+            let Some(rest) = self.length_from(edge.to)? else { continue };
+            let length = edge.length().saturating_add(rest);
+            if best.as_ref().is_none_or(|&(_, known)| length < known) {
+                best = Some((edge, length));
+            }
+        }
+        Ok(best)
+    }
+
+    /// The length of the completion of a text that is between two lexemes.
+    fn length_from(&self, start: Between) -> Result<Option<u32>, EngineError> {
+        if (MAX_COMPLETION_BYTES..UNKNOWN).contains(&self.estimate(start.0)?) {
+            return Ok(None);
+        }
+        let mut way: Vec<(Between, u32)> = Vec::new();
+        let mut at = start;
+        let mut length = loop {
+            if at.0 == StackId::END {
+                break Some(0);
+            }
+            if let Some(known) =
+                self.automaton.completions.known.lock().get(&at).and_then(|k| k.length)
+            {
+                break known;
+            }
+            match self.way_off(at)? {
+                Some(edge) => {
+                    way.push((at, edge.length()));
+                    at = edge.to;
+                }
+                None => break None,
+            }
+        };
+        let mut known = self.automaton.completions.known.lock();
+        for (at, text) in way.into_iter().rev() {
+            length = length.map(|length: u32| length.saturating_add(text));
+            if let Some(known) = known.get_mut(&at) {
+                known.length = Some(length);
+            }
+        }
+        Ok(length)
+    }
+
+    /// A text after which something is off a stack.
+    fn way_off(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+        if let Some(known) = self.automaton.completions.known.lock().get(&start) {
+            return Ok(known.edge.clone());
+        }
+        let edge = self.search(start)?;
+        let bytes = |edge: &Edge| {
+            let distinct = edge.distinct.iter().flat_map(|distinct| distinct.iter());
+            edge.text.len() + distinct.map(|text| text.len() + 16).sum::<usize>()
+        };
+        let text = edge.as_ref().map_or(0, bytes);
+        self.automaton.completions.held.add(map_entry::<Between, Known>() + text);
+        self.automaton
+            .completions
+            .known
+            .lock()
+            .insert(start, Known { edge: edge.clone(), length: None });
+        Ok(edge)
+    }
+
+    fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+        let &Cell { height, parent, .. } = self.automaton.cell(start.0);
+        // If very much is required, take one step of it.
+        let left = self.left_of(start.0).filter(|&left| left > MANY);
+        let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
+        let (text, tokens) = (Arc::from([]), SmallVec::new());
+        let mut visits = vec![Visit { at: start, length: 0, from: 0, text, tokens, is_key: false }];
+        // By about how long the whole is, then by what is left, then the newest first.
+        let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
+        let mut edges: Vec<Edge> = Vec::new();
+        while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
+            meter::charge(4)?;
+            let &Visit { at, length, .. } = &visits[current];
+            if shortest.get(&at) != Some(&current) {
+                continue;
+            }
+            let is_step = || -> Result<bool, EngineError> {
+                let now = self.left_of(at.0);
+                // One less, or to where very much begins.
+                let is_nearer = match (left, now) {
+                    (Some(left), Some(now)) => now < left,
+                    (None, Some(now)) => now > MANY,
+                    (_, None) => false,
+                };
+                let is_step = current != 0 && at.2.is_none() && is_nearer;
+                Ok(is_step && is_relaid(self.automaton, parent, self.automaton.cell(at.0).parent)?)
+            };
+            if self.automaton.cell(at.0).height < height || is_step()? {
+                return Ok(Some(self.edge_of(&visits, current)));
+            }
+            if visits.len() > MAX_COMPLETION_STEPS {
+                return Ok(None);
+            }
+            for thread in &self.automaton.following(at.0, at.1)? {
+                if thread.lexeme == ThreadLexeme::End {
+                    // The rest of the stack may be empty.
+                    edges.push(Edge::of(Arc::from([]), (StackId::END, TextId::NONE, None)));
+                } else {
+                    self.edges(thread, &mut edges)?;
+                }
+            }
+            if let Some((lexeme, state)) = at.2 {
+                let lexeme = self.automaton.lexeme(lexeme);
+                let mut failed = Ok(());
+                edges.retain(|edge| {
+                    match edge.text.first().map(|&byte| lexeme.next(state, byte)) {
+                        Some(Ok(next)) => next.is_none(),
+                        Some(Err(error)) => {
+                            failed = Err(error);
+                            false
+                        }
+                        None => true,
+                    }
+                });
+                failed?;
+            }
+            for edge in in_order(std::mem::take(&mut edges)) {
+                let is_key = edge.distinct.is_some();
+                let length = length.saturating_add(edge.length());
+                let Edge { text, tokens, to, .. } = edge;
+                let better = |&at: &usize| visits[at].length <= length;
+                if shortest.get(&to).is_some_and(better) {
+                    continue;
+                }
+                let left = u64::from(self.estimate(to.0)?);
+                // If estimates are too small, prefer depth to breadth.
+                let whole = u64::from(length) + left + left / 4;
+                shortest.insert(to, visits.len());
+                queue.push(Reverse((whole, left, Reverse(visits.len()))));
+                visits.push(Visit { at: to, length, from: current, text, tokens, is_key });
+            }
+        }
+        Ok(None)
+    }
+
+    /// The way to a visit, from the first one.
+    fn edge_of(&self, visits: &[Visit], last: usize) -> Edge {
+        let mut way = Vec::new();
+        let mut visit = last;
+        while visit != 0 {
+            way.push(visit);
+            visit = visits[visit].from;
+        }
+        way.reverse();
+        let &Cell { height, frame, .. } = self.automaton.cell(visits[0].at.0);
+        let is_array = matches!(frame, Frame::ArrayOpen(_) | Frame::ArrayAfter(_));
+        let mut distinct: Vec<Arc<[u8]>> = Vec::new();
+        let mut item: Vec<u8> = Vec::new();
+        for &visit in &way {
+            let Visit { from, text, is_key, .. } = &visits[visit];
+            let level = self.automaton.cell(visits[*from].at.0).height;
+            if *is_key && level == height {
+                distinct.push(text.clone());
+            }
+            if is_array && level > height {
+                item.extend_from_slice(text);
+            } else if !item.is_empty() {
+                distinct.push(std::mem::take(&mut item).into());
+            }
+        }
+        if !item.is_empty() {
+            distinct.push(item.into());
+        }
+        let mut text = Vec::new();
+        let mut tokens = SmallVec::new();
+        for visit in way.into_iter().map(|visit| &visits[visit]) {
+            let before = text.len();
+            tokens.extend(visit.tokens.iter().map(|&(place, token)| (before + place, token)));
+            text.extend_from_slice(&visit.text);
+        }
+        let distinct = (!distinct.is_empty()).then(|| distinct.into());
+        Edge { text: text.into(), tokens, to: visits[last].at, distinct }
+    }
+
+    /// Texts with which the lexeme of a thread can end, and what follows then.
+    fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<(), EngineError> {
+        match thread.lexeme {
+            ThreadLexeme::End => {}
+            ThreadLexeme::Tokens(set) => {
+                if let Some(&(token, _)) = self.automaton.token_set(set).first() {
+                    let to = self.between(self.automaton.cell(thread.stack).parent, TextId::NONE);
+                    let tokens = SmallVec::from_slice(&[(0, token)]);
+                    edges.push(Edge { tokens, ..Edge::of(Arc::from([]), to) });
+                }
+            }
+            ThreadLexeme::Lexeme(index) => {
+                let lexeme = self.automaton.lexeme(index);
+                let before = edges.len();
+                for ending in lexeme.endings(thread.lex_state())?.iter() {
+                    let accept = lexeme.accept(ending.end);
+                    let mut edge =
+                        self.ended(thread, &ending.text, accept, ending.end.is_final())?;
+                    if lexeme.spec().ends != Ends::Anywhere && !ending.end.is_final() {
+                        edge.to.2 = Some((index, ending.end));
+                    }
+                    // Behind an item that came nothing may come.
+                    if !self.automaton.has_history(thread.stack)
+                        || !self.automaton.starts(edge.to.0)?.is_empty()
+                    {
+                        edges.push(edge);
+                    }
+                }
+                if edges.len() == before {
+                    edges.extend(self.unused_edge(thread, index)?);
+                }
+                self.other_members(thread, index, edges)?;
+            }
+            ThreadLexeme::Key => {
+                if let Some(json) = self.automaton.json() {
+                    self.key_edges(json, thread, edges)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of an item that others came before, where the shortest ones may be some of these.
+    fn unused_edge(&self, thread: &Thread, index: u32) -> Result<Option<Edge>, EngineError> {
+        if !self.automaton.has_history(thread.stack) {
+            return Ok(None);
+        }
+        let Some(compared) = self.automaton.compared() else { return Ok(None) };
+        let Some(beginning) = compared.unused_ending(thread)? else { return Ok(None) };
+        let lexeme = self.automaton.lexeme(index);
+        let mut state = thread.lex_state();
+        for &byte in &beginning {
+            let Some(next) = lexeme.next(state, byte)? else { return Ok(None) };
+            state = next;
+        }
+        let ends = [(Arc::from([]), state)];
+        let endings = match state.is_final() {
+            true => Vec::new(),
+            false => {
+                let endings = lexeme.endings(state)?;
+                endings.iter().map(|ending| (ending.text.clone(), ending.end)).collect()
+            }
+        };
+        for (rest, end) in if state.is_final() { &ends[..] } else { &endings[..] } {
+            let text: Arc<[u8]> = [&beginning[..], rest].concat().into();
+            let edge = self.ended(thread, &text, lexeme.accept(*end), end.is_final())?;
+            if !self.automaton.starts(edge.to.0)?.is_empty() {
+                return Ok(Some(edge));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Further texts of a scalar within an item: as many as there are items that came which the
+    /// item may still equal, and one more.
+    fn other_members(
+        &self,
+        thread: &Thread,
+        index: u32,
+        edges: &mut Vec<Edge>,
+    ) -> Result<(), EngineError> {
+        let is_value = matches!(self.automaton.cell(thread.stack).frame, Frame::Value(_));
+        let rivals = match self.automaton.compared().filter(|_| is_value) {
+            Some(compared) => compared.num_rivals_of_member(thread)?,
+            None => 0,
+        };
+        if rivals == 0 {
+            return Ok(());
+        }
+        let lexeme = self.automaton.lexeme(index);
+        let start = (Vec::new(), thread.lex_state());
+        let mut pending = VecDeque::from([start]);
+        let mut tried = 0;
+        let mut found = 0;
+        while let Some((text, state)) = pending.pop_front() {
+            tried += 1;
+            meter::charge(4)?;
+            for byte in (b'0'..=b'9').chain(b' '..=b'/').chain(b':'..=0xFF) {
+                let Some(next) = lexeme.next(state, byte)? else { continue };
+                let text: Vec<u8> = text.iter().copied().chain([byte]).collect();
+                if next.accepts() {
+                    let (text, accept) = (Arc::from(&text[..]), lexeme.accept(next));
+                    let edge = self.ended(thread, &text, accept, next.is_final())?;
+                    if !self.automaton.starts(edge.to.0)?.is_empty() {
+                        edges.push(edge);
+                        found += 1;
+                    }
+                }
+                if !next.is_final() {
+                    pending.push_back((text, next));
+                }
+            }
+            if found > rivals.min(MAX_MEMBERS) || tried > MAX_BEGINNINGS {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the state after a lexeme's text that ends with a verdict.
+    fn ended(
+        &self,
+        thread: &Thread,
+        text: &Arc<[u8]>,
+        accept: Verdict,
+        is_final: bool,
+    ) -> Result<Edge, EngineError> {
+        let mut ended = *thread;
+        if let Some(json) = self.automaton.json() {
+            // The closing quote is no part of a key.
+            let key = &text[..text.len() - usize::from(is_final && !text.is_empty())];
+            let texts = &json.keys.texts;
+            ended.text = key.iter().try_fold(thread.text, |id, &byte| texts.append(id, byte))?;
+            let transcript = thread.transcript;
+            ended.transcript =
+                text.iter().try_fold(transcript, |id, &byte| texts.append(id, byte))?;
+        }
+        let stack = self.automaton.exit_thread(&ended, accept)?;
+        Ok(Edge::of(text.clone(), self.between(stack, ended.transcript)))
+    }
+
+    fn between(&self, stack: StackId, transcript: TextId) -> Between {
+        (
+            stack,
+            if self.automaton.cell(stack).transcribed { transcript } else { TextId::NONE },
+            None,
+        )
+    }
+
+    /// The keys that may come: those that some alternative still needs, or of which one must come so
+    /// that it does not meet what is excluded from it, and where there are none, a few others.
+    fn key_edges(
+        &self,
+        json: &Json,
+        thread: &Thread,
+        edges: &mut Vec<Edge>,
+    ) -> Result<(), EngineError> {
+        let (Frame::ObjectOpen(state) | Frame::ObjectKey(state)) =
+            self.automaton.cell(thread.stack).frame
+        else {
+            return Ok(());
+        };
+        let node = json.keys.node(thread.key_node());
+        let (needed, others) =
+            json.needed_names(state, json.keys.allowed_names(&node), MAX_KEYS)?;
+        let any = needed.is_empty();
+        let names =
+            if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
+        for name in names {
+            let text: Arc<[u8]> = json.keys.rest_of_name(&node, name).into();
+            let stack = self.automaton.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+            let texts = &json.keys.texts;
+            let transcript =
+                text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;
+            edges.push(Edge::of(text, self.between(stack, transcript)));
+        }
+        if any || others {
+            if let Some(edge) = self.other_key(thread, &node)? {
+                edges.push(edge);
+            }
+        }
+        Ok(())
+    }
+
+    /// A key without a name that has not come yet.
+    fn other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Edge>, EngineError> {
+        let Some(base) = node.base else { return Ok(None) };
+        let lexeme = self.automaton.lexeme(base.lexeme);
+        // Beginnings, the shortest first, each with the state of the lexeme that it leads to.
+        let mut pending = VecDeque::from([(Vec::new(), base.state)]);
+        let mut tried = 0;
+        while let Some((beginning, state)) = pending.pop_front() {
+            meter::charge(4)?;
+            for ending in lexeme.endings(state)?.iter() {
+                let text = [&beginning[..], &ending.text].concat();
+                if let Some(to) = self.after_key(thread, &text)? {
+                    let text: Arc<[u8]> = text.into();
+                    let distinct = Some([text.clone()].into());
+                    return Ok(Some(Edge { distinct, ..Edge::of(text, to) }));
+                }
+            }
+            tried += 1;
+            if tried > MAX_BEGINNINGS {
+                break;
+            }
+            for (byte, next) in further(lexeme, state)? {
+                pending.push_back((beginning.iter().copied().chain([byte]).collect(), next));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the state at a key's colon, if the key is allowed.
+    fn after_key(&self, thread: &Thread, text: &[u8]) -> Result<Option<Between>, EngineError> {
+        let Some(threads) = self.automaton.walk(&[*thread], text)? else { return Ok(None) };
+        let is_colon = |thread: &&Thread| self.automaton.cell(thread.stack).frame == Frame::Colon;
+        let after = threads.iter().find(is_colon);
+        Ok(after.map(|after| self.between(after.stack, after.transcript)))
+    }
+}
+
+/// In an order that does not depend on numbers that were given out.
+fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
+    let by = |edge: &Edge| (edge.length(), edge.text.clone(), edge.tokens.clone());
+    edges.sort_by_cached_key(by);
+    edges
+}
+
+/// Bytes with which a key can go on, without ending.
+fn further(
+    lexeme: &Lexeme,
+    state: ffwd_regular::expr::LexState,
+) -> Result<Vec<(u8, ffwd_regular::expr::LexState)>, EngineError> {
+    let mut found = Vec::new();
+    let likely = (b'a'..=b'z').chain(b'0'..=b'9').chain(b' '..=b'~').chain(0x80..=0xFF);
+    let mut seen = [false; 256];
+    for byte in likely.filter(|&byte| byte != b'\\') {
+        if std::mem::replace(&mut seen[usize::from(byte)], true) {
+            continue;
+        }
+        if let Some(next) = lexeme.next(state, byte)?.filter(|next| !next.is_final()) {
+            found.push((byte, next));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,341 @@
+//! Parts of a value that leave values without end: an item in which one is still to come differs from
+//! any number of others.
+
+use crate::error::EngineError;
+use crate::json::compared::Compared;
+use crate::json::punctuation::index;
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{KeyNodeId, ObjectStateId, QueryId, StackId, TextId};
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, ThreadLexeme};
+use ffwd_regular::expr::texts::MAX_STEPS as MAX_COUNTED;
+use ffwd_regular::expr::{LexState, Spelling};
+
+/// The depth below a frame to which infinitely many values are searched.
+pub(crate) const MAX_DEPTH: usize = 4;
+/// How many names of an object are tried for a member that has values without end.
+const MAX_NAMES: usize = 64;
+/// More texts than one that is written can have as items.
+const MANY_TEXTS: u64 = 1 << 32;
+/// So many digits make as many.
+const MANY_DIGITS: usize = 10;
+
+impl<O: On> Compared<'_, O> {
+    /// Whether the item at a level has values without end, from where a thread stands on. `stays`:
+    /// wherever it goes on to within its lexeme.
+    pub(crate) fn is_endless_below(
+        &self,
+        thread: &Thread,
+        level: StackId,
+        stays: bool,
+    ) -> Result<bool, EngineError> {
+        let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
+        let begun = match (frame, thread.lexeme) {
+            (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
+                if !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY) =>
+            {
+                self.takes_anything(lexeme, thread.lex_state())?
+                    || !stays
+                        && (self.has_many_texts(lexeme, thread.lex_state())?
+                            || self.is_endless_number(thread, lexeme)?
+                            || self.begins_endless_number(thread)?)
+            }
+            (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
+                self.are_some_endless(query, lexeme, MAX_DEPTH)?
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
+                self.json.has_endless_keys(self.on, state)?
+                    || self.has_endless_name(state, thread.key_node(), MAX_DEPTH)?
+            }
+            (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
+                if lexeme != index::CLOSE_EMPTY_OBJECT
+                    && !self.json.goes_on(self.on, thread.stack, lexeme)? =>
+            {
+                self.json.has_endless_keys(self.on, state)?
+                    || self.takes_anything(lexeme, thread.lex_state())?
+            }
+            (frame, ThreadLexeme::Lexeme(lexeme)) if frame.is_between_parts() => {
+                let is_start = thread.lex_state() == self.on.lexeme(lexeme).start();
+                (is_start || self.json.goes_on(self.on, thread.stack, lexeme)?)
+                    && self.is_endless(frame, MAX_DEPTH)?
+            }
+            _ => self.is_endless(frame, MAX_DEPTH)?,
+        };
+        Ok(begun || self.is_endless_from(parent, level)?)
+    }
+
+    /// Whether the value that a stack stands in or after may be continued without end before a level.
+    fn is_endless_from(&self, stack: StackId, level: StackId) -> Result<bool, EngineError> {
+        let mut at = stack;
+        while at != level && at != StackId::END {
+            let &Cell { frame, parent, .. } = self.on.cell(at);
+            if self.is_endless(frame, MAX_DEPTH)? {
+                return Ok(true);
+            }
+            at = parent;
+        }
+        Ok(false)
+    }
+
+    /// Whether tokens that a thread of any history reads within its lexeme are beside all items that
+    /// came, and whether the item is still endless where it stands.
+    pub fn stays_endless(&self, thread: &Thread) -> Result<bool, EngineError> {
+        let (frame, level) = (self.on.cell(thread.stack).frame, self.on.level(thread.stack));
+        if level == StackId::END || self.history_of(level).is_none() {
+            // A level further out is looked at where the item at this one ends.
+            return Ok(!self.on.has_history(thread.stack) || level == StackId::END);
+        }
+        if let (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) =
+            (frame, thread.lexeme)
+        {
+            return self.json.has_endless_keys(self.on, state);
+        }
+        self.is_endless_below(thread, level, true)
+    }
+
+    /// Whether the item that a stack stands in has values without end, whatever has come before.
+    pub fn is_endless_at(&self, stack: StackId) -> Result<bool, EngineError> {
+        let level = self.on.level(stack);
+        if level == StackId::END {
+            return Ok(true);
+        }
+        self.is_endless_from(stack, level)
+    }
+
+    /// Returns whether any characters continue a string, even after its opening quote.
+    fn takes_anything(&self, lexeme: u32, state: LexState) -> Result<bool, EngineError> {
+        let lexeme = self.on.lexeme(lexeme);
+        if lexeme.spec().spelling != Spelling::JsonString {
+            return Ok(false);
+        }
+        let inside = if state == lexeme.start() { lexeme.next(state, b'"')? } else { Some(state) };
+        Ok(inside.is_some_and(|state| lexeme.takes_anything(state)))
+    }
+
+    /// Whether a frame leaves room for values without end. It may say no where that is hard to tell.
+    fn is_endless(&self, frame: Frame, depth: usize) -> Result<bool, EngineError> {
+        match self.json.rivals.endless.lock().get(&frame) {
+            Some(None) => return Ok(true),
+            Some(&Some(searched)) if searched >= depth => return Ok(false),
+            _ if depth == 0 => return Ok(false),
+            _ => {}
+        }
+        let endless = match frame {
+            Frame::Value(query) => self.is_endless_query(query, depth)?,
+            Frame::Part(group) => {
+                let state = self.json.object_start(self.on, group)?;
+                self.is_endless(Frame::ObjectOpen(state), depth - 1)?
+            }
+            Frame::ObjectOpen(state) | Frame::ObjectAfter(state) | Frame::ObjectKey(state) => {
+                self.json.has_endless_keys(self.on, state)? || {
+                    let keys = self.json.object_states.get(state.0).keys;
+                    self.has_endless_name(state, keys, depth)?
+                }
+            }
+            Frame::AwaitMember(pending) if self.json.has_endless_keys_after(pending)? => true,
+            Frame::AwaitMember(pending) => match self.json.after_any_member(self.on, pending)? {
+                Some(state) => self.is_endless(Frame::ObjectAfter(state), depth - 1)?,
+                None => false,
+            },
+            Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
+                self.is_endless_group(self.json.arrays.group_of(state), depth)?
+            }
+            Frame::AwaitItem(pending) | Frame::AwaitComparedItem(pending) => {
+                let state = self.json.arrays.item_of(pending);
+                self.is_endless_group(self.json.arrays.group_of(state), depth)?
+            }
+            _ => false,
+        };
+        self.json.held.add(crate::interning::memory::map_entry::<Frame, Option<usize>>());
+        self.json.rivals.endless.lock().insert(frame, (!endless).then_some(depth));
+        Ok(endless)
+    }
+
+    /// Whether a value that has not begun can be one of infinitely many.
+    pub(crate) fn is_endless_query(
+        &self,
+        query: QueryId,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let starts = self.json.value_starts(self.on, query)?;
+        for scalar in &starts.scalars {
+            if self.is_endless_scalar(scalar.lexeme)? {
+                return Ok(true);
+            }
+        }
+        Ok(self.are_some_endless(query, index::OPEN_OBJECT, depth)?
+            || self.are_some_endless(query, index::OPEN_ARRAY, depth)?)
+    }
+
+    /// Whether a container that a query allows, and that begins with a lexeme, can be one of
+    /// infinitely many.
+    fn are_some_endless(
+        &self,
+        query: QueryId,
+        opening: u32,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let starts = self.json.value_starts(self.on, query)?;
+        let depth = depth.saturating_sub(1);
+        if opening == index::OPEN_ARRAY {
+            return match starts.arrays {
+                Some(group) => self.is_endless_group(group, depth),
+                None => Ok(false),
+            };
+        }
+        for &group in &starts.objects {
+            let state = self.json.object_start(self.on, group)?;
+            if self.is_endless(Frame::ObjectOpen(state), depth)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a scalar has values without end, or more than any text can hold.
+    pub(crate) fn is_endless_scalar(&self, index: u32) -> Result<bool, EngineError> {
+        let lexeme = self.on.lexeme(index);
+        let start = lexeme.start();
+        if lexeme.spec().spelling == Spelling::JsonString {
+            return Ok(self.takes_anything(index, start)? || self.has_many_texts(index, start)?);
+        }
+        let digit = lexeme.next(start, b'1')?;
+        digit.map_or(Ok(false), |digit| self.has_many_numbers(index, digit))
+    }
+
+    /// Whether a string can go on in more ways than any text can hold. It may say no where that is
+    /// hard to tell.
+    fn has_many_texts(&self, index: u32, state: LexState) -> Result<bool, EngineError> {
+        let lexeme = self.on.lexeme(index);
+        if lexeme.spec().spelling != Spelling::JsonString || lexeme.listed(state).is_some() {
+            return Ok(false);
+        }
+        match self.json.rivals.counter.lock().count(lexeme, state, MANY_TEXTS) {
+            Ok(count) => Ok(count >= MANY_TEXTS),
+            Err(error) if error.maximum == MAX_COUNTED as u64 => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a thread is in a string, in a member of an item, that can end in more ways than a
+    /// number.
+    pub(crate) fn has_more_texts(&self, thread: &Thread, number: u64) -> Result<bool, EngineError> {
+        let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
+            (self.on.cell(thread.stack).frame, thread.lexeme)
+        else {
+            return Ok(false);
+        };
+        let lexeme = self.on.lexeme(index);
+        let state = thread.lex_state();
+        if lexeme.spec().spelling != Spelling::JsonString || number >= MANY_TEXTS {
+            return Ok(false);
+        }
+        if let Some((listed, _)) = lexeme.listed(state) {
+            return Ok(listed.count() as u64 > number);
+        }
+        match self.json.rivals.counter.lock().count(lexeme, state, number + 1) {
+            Ok(count) => Ok(count > number),
+            Err(error) if error.maximum == MAX_COUNTED as u64 => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a number without an exponent can go on in more ways than any text can hold: that many
+    /// digits may follow, after a zero, none of which makes a difference to what comes after it. It may
+    /// say no where that is hard to tell.
+    pub(crate) fn has_many_numbers(
+        &self,
+        index: u32,
+        state: LexState,
+    ) -> Result<bool, EngineError> {
+        let lexeme = self.on.lexeme(index);
+        if lexeme.spec().spelling != Spelling::Utf8 {
+            return Ok(false);
+        }
+        if let Some(&known) = self.json.rivals.many.lock().get(&(index, state)) {
+            return Ok(known);
+        }
+        let mut at = lexeme.next(state, b'0')?;
+        for _ in 0..MANY_DIGITS {
+            let Some(before) = at else { break };
+            at = lexeme.next(before, b'0')?;
+            for digit in b'1'..=b'9' {
+                if lexeme.next(before, digit)? != at {
+                    at = None;
+                    break;
+                }
+            }
+            if at == Some(before) {
+                break;
+            }
+        }
+        self.json.held.add(crate::interning::memory::map_entry::<(u32, LexState), bool>());
+        self.json.rivals.many.lock().insert((index, state), at.is_some());
+        Ok(at.is_some())
+    }
+
+    /// Whether a thread is in the middle of a number that many digits may follow.
+    pub(crate) fn is_endless_number(
+        &self,
+        thread: &Thread,
+        lexeme: u32,
+    ) -> Result<bool, EngineError> {
+        if !self.has_many_numbers(lexeme, thread.lex_state())? {
+            return Ok(false);
+        }
+        // The digits of an exponent change nothing about zero.
+        let is_number = |byte: u8| b"+-.".contains(&byte) || byte.is_ascii_digit();
+        let is_exponent = |byte| matches!(byte, b'e' | b'E');
+        Ok(!self.json.keys.texts.ends_with_one(thread.transcript, is_number, is_exponent))
+    }
+
+    /// Whether a thread stands before a number that can be one of infinitely many.
+    pub(crate) fn begins_endless_number(&self, thread: &Thread) -> Result<bool, EngineError> {
+        let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
+            (self.on.cell(thread.stack).frame, thread.lexeme)
+        else {
+            return Ok(false);
+        };
+        let lexeme = self.on.lexeme(index);
+        Ok(lexeme.spec().spelling == Spelling::Utf8
+            && thread.lex_state() == lexeme.start()
+            && self.is_endless_scalar(index)?)
+    }
+
+    /// Whether some name from a place among those of an object on leads to values without end.
+    fn has_endless_name(
+        &self,
+        state: ObjectStateId,
+        node: KeyNodeId,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        // Whatever lies below the object.
+        let stack = self.on.push(Frame::ObjectKey(state), StackId::END)?;
+        let node = self.json.keys.node(node);
+        for name in self.json.keys.allowed_names(&node).take(MAX_NAMES) {
+            let mut at = self.on.exit(stack, ThreadLexeme::Key, 1, TextId(name))?;
+            // The colon, the value, and what waits for it.
+            for _ in 0..3 {
+                let &Cell { frame, parent, .. } = self.on.cell(at);
+                if self.is_endless(frame, depth - 1)? {
+                    return Ok(true);
+                }
+                at = parent;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether any number of digits may follow in a state of a number.
+    pub(crate) fn takes_digits(
+        &self,
+        lexeme: u32,
+        state: Option<LexState>,
+    ) -> Result<bool, EngineError> {
+        let Some(state) = state else { return Ok(false) };
+        let lexeme = self.on.lexeme(lexeme);
+        let stays = |byte| Ok::<_, EngineError>(lexeme.next(state, byte)? == Some(state));
+        Ok(lexeme.spec().spelling == Spelling::Utf8 && stays(b'0')? && stays(b'7')?)
+    }
+}

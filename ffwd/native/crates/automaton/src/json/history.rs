@@ -1,0 +1,444 @@
+//! The items that came in an array whose items must differ, as one persistent set.
+//!
+//! The set lies beside the schema: what an item is asked is the same for all of them, so items share
+//! lexemes, frames and, with [`crate::json::rivals`], masks. It is a trie ([`UsedKeys`]), so one item more
+//! copies a path. It holds scalars as they are written, numbers as plain decimals, containers by the
+//! schema of what equals them, and for each member of a container which items have it.
+
+use std::hash::Hasher;
+use std::ops::Range;
+
+use rustc_hash::FxHasher;
+
+use crate::error::EngineError;
+use crate::json::used_keys::{UsedId, UsedKeys};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::meter;
+use ffwd_json_schema::{SchemaError, SchemaId, SchemaSet};
+use ffwd_regular::regex::Decimal;
+
+/// Which items came is not known: masks are computed for all of them at once.
+pub const ANY_HISTORY: UsedId = UsedId(u32::MAX);
+
+/// With what the entries begin that say which containers have a member.
+const MEMBER: u8 = b'.';
+
+/// The most containers to distinguish that an item may become.
+const MAX_RIVALS: usize = 64;
+
+/// Containers that came, and that an item that is being written may still equal.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Agreeing {
+    None,
+    Few(Vec<SchemaId>),
+    /// At most this many.
+    Many(u32),
+}
+
+#[derive(Debug)]
+pub struct Histories {
+    pub(crate) sets: UsedKeys,
+}
+
+impl Histories {
+    pub fn new() -> Result<Self, LimitExceeded> {
+        Ok(Self { sets: UsedKeys::new()? })
+    }
+
+    /// The set with an item more; `None` if it is in it already.
+    pub(crate) fn with(
+        &self,
+        set: &SchemaSet,
+        history: UsedId,
+        item: &[u8],
+    ) -> Result<Option<UsedId>, EngineError> {
+        let key = key_of(set, item)?;
+        if self.find(history, &key).is_some_and(|node| self.sets.ends(node)) {
+            return Ok(None);
+        }
+        let mut next = self.sets.with(history, &key)?;
+        if let Some(id) = container_of(&key) {
+            let mut before = 0;
+            for member in members(item) {
+                let mut entry = member_key(set, item, &member, &mut before)?;
+                entry.extend(nibbles(id.0));
+                next = self.sets.with(next, &entry)?;
+            }
+        }
+        Ok(Some(next))
+    }
+
+    /// Whether an item is in the set.
+    pub(crate) fn has(
+        &self,
+        set: &SchemaSet,
+        history: UsedId,
+        item: &[u8],
+    ) -> Result<bool, EngineError> {
+        let key = key_of(set, item)?;
+        Ok(self.find(history, &key).is_some_and(|node| self.sets.ends(node)))
+    }
+
+    /// How many items are in the set.
+    pub(crate) fn len(&self, history: UsedId) -> u32 {
+        let members = self.sets.child(history, MEMBER).map_or(0, |node| self.sets.count(node));
+        self.sets.count(history) - members
+    }
+
+    /// The items of the set, as schemas of what equals them, sorted.
+    pub(crate) fn items(
+        &self,
+        set: &SchemaSet,
+        history: UsedId,
+    ) -> Result<Vec<SchemaId>, EngineError> {
+        let mut items = Vec::new();
+        let mut pending: Vec<(UsedId, Vec<u8>)> = vec![(history, Vec::new())];
+        while let Some((node, key)) = pending.pop() {
+            meter::charge(4)?;
+            if self.sets.ends(node) {
+                items.push(match container_of(&key) {
+                    Some(id) => id,
+                    None => set.equal_to(&String::from_utf8_lossy(&key))?,
+                });
+            }
+            for &(byte, child) in self.sets.children(node) {
+                if !key.is_empty() || byte != MEMBER {
+                    pending.push((child, key.iter().copied().chain([byte]).collect()));
+                }
+            }
+        }
+        items.sort_unstable();
+        Ok(items)
+    }
+
+    /// Returns the values that start with some bytes.
+    pub(crate) fn find(&self, from: UsedId, bytes: &[u8]) -> Option<UsedId> {
+        bytes.iter().try_fold(from, |node, &byte| self.sets.child(node, byte))
+    }
+
+    /// The containers that agree with what is written of one so far.
+    pub(crate) fn agreeing(
+        &self,
+        set: &SchemaSet,
+        history: UsedId,
+        item: &[u8],
+    ) -> Result<Agreeing, EngineError> {
+        let Some(&kind) = item.first() else { return Ok(Agreeing::Many(u32::MAX)) };
+        let Some(all) = self.sets.child(history, kind) else { return Ok(Agreeing::None) };
+        let mut agreeing = vec![all];
+        let mut before = 0;
+        for member in members(item) {
+            meter::charge(1)?;
+            match self.find(history, &member_key(set, item, &member, &mut before)?) {
+                Some(node) => agreeing.push(node),
+                None => return Ok(Agreeing::None),
+            }
+        }
+        // Entries for members may belong to containers of the other kind.
+        let Some(&fewest) = agreeing.iter().min_by_key(|&&node| self.sets.count(node)) else {
+            return Ok(Agreeing::None);
+        };
+        let most = self.sets.count(fewest);
+        if most as usize > MAX_RIVALS {
+            return Ok(Agreeing::Many(most));
+        }
+        let mut found = Vec::new();
+        let mut pending = vec![(fewest, 0u32)];
+        while let Some((node, id)) = pending.pop() {
+            if self.sets.ends(node) {
+                let path: Vec<u8> = nibbles(id).collect();
+                if agreeing.iter().all(|&other| self.find(other, &path).is_some()) {
+                    found.push(SchemaId(id));
+                }
+            }
+            let children = self.sets.children(node).iter();
+            pending.extend(children.map(|&(nibble, child)| (child, id << 4 | u32::from(nibble))));
+        }
+        found.sort_unstable();
+        Ok(if found.is_empty() { Agreeing::None } else { Agreeing::Few(found) })
+    }
+}
+
+/// Four bits at a time, so that few copies of nodes are wide.
+fn nibbles(id: u32) -> impl Iterator<Item = u8> {
+    (0..8).rev().map(move |place| (id >> (4 * place) & 0xF) as u8)
+}
+
+/// The entry of an item.
+fn key_of(set: &SchemaSet, item: &[u8]) -> Result<Vec<u8>, SchemaError> {
+    match item.first() {
+        Some(&kind @ (b'{' | b'[')) => {
+            let id = set.equal_to(&String::from_utf8_lossy(item))?;
+            Ok([kind].into_iter().chain(nibbles(id.0)).collect())
+        }
+        Some(b'-' | b'0'..=b'9') => {
+            let text = String::from_utf8_lossy(item);
+            match Decimal::parse(&text) {
+                Ok(number) => Ok(plain(&number)),
+                // The error says what is wrong with it.
+                Err(_) => set.equal_to(&text).map(|_| item.to_vec()),
+            }
+        }
+        _ => Ok(item.to_vec()),
+    }
+}
+
+fn container_of(key: &[u8]) -> Option<SchemaId> {
+    let (b'{' | b'[', id) = key.split_first()? else { return None };
+    Some(SchemaId(id.iter().fold(0, |id, &nibble| id << 4 | u32::from(nibble))))
+}
+
+/// The entry of a member, before the items that have it. `before` is what has been hashed of an
+/// array: the entry of an item is one of all up to it.
+fn member_key(
+    set: &SchemaSet,
+    item: &[u8],
+    member: &Member,
+    before: &mut u64,
+) -> Result<Vec<u8>, SchemaError> {
+    let value = key_of(set, &item[member.value.clone()])?;
+    let hash = hash_of(item, member, &value, *before);
+    if member.name.is_none() {
+        *before = hash;
+    }
+    Ok(entry_of(hash).collect())
+}
+
+fn hash_of(item: &[u8], member: &Member, value: &[u8], before: u64) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(&item[..1]);
+    match &member.name {
+        Some(name) => hasher.write(&item[name.clone()]),
+        None => {
+            hasher.write_usize(member.place);
+            hasher.write_u64(before);
+        }
+    }
+    hasher.write(value);
+    hasher.finish()
+}
+
+fn entry_of(hash: u64) -> impl Iterator<Item = u8> {
+    [MEMBER].into_iter().chain(nibbles((hash >> 32) as u32 ^ hash as u32))
+}
+
+/// A container whose last member is a string that has not ended.
+#[derive(Clone, Debug)]
+pub struct OpenMember {
+    item: Vec<u8>,
+    member: Member,
+    before: u64,
+}
+
+impl OpenMember {
+    pub(crate) fn of(set: &SchemaSet, item: Vec<u8>) -> Result<Option<Self>, SchemaError> {
+        let (members, Some(member)) = read_members(&item) else { return Ok(None) };
+        let mut before = 0;
+        for member in &members {
+            member_key(set, &item, member, &mut before)?;
+        }
+        let open = Self { item, member, before };
+        Ok(Some(open).filter(|open| open.written().first() == Some(&b'"')))
+    }
+
+    fn written(&self) -> &[u8] {
+        &self.item[self.member.value.start..]
+    }
+
+    /// Whether the string has ended after some bytes more, and no item that came has such a member.
+    pub(crate) fn is_apart(&self, histories: &Histories, history: UsedId, bytes: &[u8]) -> bool {
+        let text = [self.written(), bytes].concat();
+        let Some(end) = string_end(&text, 0) else { return false };
+        let hash = hash_of(&self.item, &self.member, &text[..end], self.before);
+        let mut entry = entry_of(hash);
+        entry.try_fold(history, |node, byte| histories.sets.child(node, byte)).is_none()
+    }
+}
+
+/// A number without an exponent, and without zeros at the end of its fraction.
+pub(crate) fn plain(number: &Decimal) -> Vec<u8> {
+    if number.is_zero() {
+        return b"0".to_vec();
+    }
+    let mut text = if number.is_negative() { b"-".to_vec() } else { Vec::new() };
+    let (digits, exponent) = (number.digits().as_bytes(), number.exponent());
+    if exponent >= 0 {
+        text.extend_from_slice(digits);
+        text.extend((0..exponent).map(|_| b'0'));
+        return text;
+    }
+    let places = usize::try_from(-exponent).unwrap_or(usize::MAX);
+    let whole = digits.len().saturating_sub(places);
+    text.extend_from_slice(if whole == 0 { b"0" } else { &digits[..whole] });
+    text.push(b'.');
+    text.extend((digits.len()..places).map(|_| b'0'));
+    text.extend_from_slice(&digits[whole..]);
+    text
+}
+
+/// A member or an item of a container.
+#[derive(Clone, Debug)]
+struct Member {
+    /// With its quotes; `None` in an array.
+    name: Option<Range<usize>>,
+    place: usize,
+    value: Range<usize>,
+}
+
+/// The members of a container that have ended, though it may not have.
+fn members(text: &[u8]) -> Vec<Member> {
+    read_members(text).0
+}
+
+/// The members that have ended, and the one whose value has not.
+fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
+    let is_object = text.first() == Some(&b'{');
+    let skip = |mut at: usize, skipped: &[u8]| {
+        while text.get(at).is_some_and(|byte| skipped.contains(byte)) {
+            at += 1;
+        }
+        at
+    };
+    let mut found = Vec::new();
+    let mut at = 1;
+    loop {
+        at = skip(at, b" \t\n\r,");
+        let mut name = None;
+        if is_object {
+            let Some(end) = value_end(text, at) else { return (found, None) };
+            name = Some(at..end);
+            at = skip(end, b" \t\n\r:");
+        }
+        let Some(end) = value_end(text, at) else {
+            let value = at..text.len();
+            let open = (at < text.len()).then_some(Member { name, place: found.len(), value });
+            return (found, open);
+        };
+        found.push(Member { name, place: found.len(), value: at..end });
+        at = end;
+    }
+}
+
+/// Returns the end of the value that starts somewhere in a text, if it ends.
+fn value_end(text: &[u8], at: usize) -> Option<usize> {
+    match text.get(at)? {
+        b'"' => string_end(text, at),
+        b'{' | b'[' => {
+            let (mut depth, mut at) = (0, at);
+            loop {
+                match text.get(at)? {
+                    b'"' => {
+                        at = string_end(text, at)?;
+                        continue;
+                    }
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => depth -= 1,
+                    _ => {}
+                }
+                at += 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+        }
+        b'}' | b']' => None,
+        _ => {
+            let is_end = |byte: &u8| b",:]} \t\n\r".contains(byte);
+            text[at..].iter().position(is_end).map(|length| at + length)
+        }
+    }
+}
+
+fn string_end(text: &[u8], at: usize) -> Option<usize> {
+    let mut at = at + 1;
+    loop {
+        match text.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// Returns the start of the current value within this many open containers.
+pub(crate) fn open_value(text: &[u8], depth: usize) -> usize {
+    if depth == 0 {
+        return 0;
+    }
+    let mut open: Vec<usize> = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'"' => match string_end(text, at - 1) {
+                Some(end) => at = end,
+                None => break,
+            },
+            b'{' | b'[' => open.push(at),
+            b'}' | b']' => drop(open.pop()),
+            b',' | b':' => {
+                if let Some(last) = open.last_mut() {
+                    *last = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    let begin = open.get(depth - 1).copied().unwrap_or(text.len());
+    let blanks = text[begin..].iter().take_while(|byte| b" \t\n\r".contains(byte)).count();
+    begin + blanks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_those_that_have_ended() {
+        let shown = |text: &str| -> Vec<String> {
+            let bytes = text.as_bytes();
+            let of = |member: Member| {
+                let name = member.name.map_or(member.place.to_string(), |n| text[n].to_owned());
+                format!("{name}={}", &text[member.value])
+            };
+            members(bytes).into_iter().map(of).collect()
+        };
+        assert_eq!(
+            shown(r#"{"a": [1, {}], "b":"x\"", "c": 12"#),
+            [r#""a"=[1, {}]"#, r#""b"="x\"""#]
+        );
+        assert_eq!(shown(r#"[ 1 ,[2,[]], "a"#), ["0=1", "1=[2,[]]"]);
+        assert_eq!(shown(r#"{"a":1}"#), [r#""a"=1"#]);
+        assert!(shown("{").is_empty());
+        assert!(shown("[]").is_empty());
+    }
+
+    #[test]
+    fn the_value_that_is_being_written() {
+        for (text, depth, rest) in [
+            (r#"{"a": [1, [2, 3"#, 0, r#"{"a": [1, [2, 3"#),
+            (r#"{"a": [1, [2, 3"#, 1, "[1, [2, 3"),
+            (r#"{"a": [1, [2, 3"#, 2, "[2, 3"),
+            (r#"{"a": [1, [2, 3"#, 3, "3"),
+            (r#"[[1], "a,["#, 1, r#""a,["#),
+        ] {
+            assert_eq!(&text[open_value(text.as_bytes(), depth)..], rest, "{text} {depth}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_plain() {
+        for (text, expected) in [
+            ("0", "0"),
+            ("-0.0", "0"),
+            ("12", "12"),
+            ("1.20e2", "120"),
+            ("-1.5", "-1.5"),
+            ("12e-3", "0.012"),
+            ("1234e-2", "12.34"),
+        ] {
+            let number = Decimal::parse(text).unwrap();
+            assert_eq!(String::from_utf8(plain(&number)).unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What is known of items that came beside the schema.
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::json::rival_place::{Left, RivalPlace};
+use crate::json::used_keys::UsedId;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::StackId;
+use ffwd_regular::expr::texts::TextCounter;
+use ffwd_regular::expr::LexState;
+
+/// The known results for frames, and for scalars with sets of items.
+#[derive(Debug, Default)]
+pub(crate) struct KnownRivals {
+    /// For each frame `None` if it leaves room for values without end, or how far down none were
+    /// found.
+    pub(crate) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
+    pub(crate) counter: Mutex<TextCounter>,
+    pub(crate) exchanged: Mutex<FxHashMap<(StackId, UsedId), StackId>>,
+    /// Whether numbers can go on in many ways, by lexeme and state.
+    pub(crate) many: Mutex<FxHashMap<(u32, LexState), bool>>,
+    /// What scalars can become, by their places and the states of their lexemes.
+    pub(crate) left: Mutex<FxHashMap<(RivalPlace, u32, LexState), Left>>,
+}

@@ -1,0 +1,215 @@
+//! The position of the current item among the earlier ones, and the tokens that distinguish it from
+//! all of them.
+
+use crate::json::compared::Compared;
+use crate::json::history::{plain, Histories, OpenMember};
+use crate::json::used_keys::UsedId;
+use crate::stacks::on::On;
+use ffwd_regular::expr::LexState;
+use ffwd_regular::regex::Decimal;
+
+/// The position of a scalar's text among the earlier items.
+#[derive(Clone, Debug)]
+pub struct Pointer {
+    /// The whole text of a number.
+    pub(crate) number: Option<Vec<u8>>,
+    /// All items that came; of other scalars, those that begin with what is written.
+    pub(crate) node: UsedId,
+    /// Whether any number of digits may follow.
+    pub(crate) takes_digits: bool,
+}
+
+pub(crate) enum Further {
+    /// None of the items that came goes on so.
+    Apart,
+    At(Pointer),
+}
+
+/// The relation of the earlier items to the tokens that a thread matches.
+#[derive(Clone, Debug)]
+pub enum Rivals {
+    /// They rule nothing out, but where a token begins another item.
+    None,
+    /// What is written of the item stands there among them.
+    Scalar(Pointer),
+    /// The item is a container, in the middle of a member that is a string.
+    Member(UsedId, OpenMember),
+    /// The item is a container, in a number without an exponent or before it: the lexeme that reads
+    /// it, and its state.
+    Digits((u32, LexState)),
+    /// An item begins; all that came, and whether it may be an integer of any size.
+    Begins(UsedId, bool),
+    /// They may rule out any token.
+    Some,
+}
+
+impl Pointer {
+    pub(crate) fn new(histories: &Histories, all: UsedId, text: &[u8]) -> Option<Self> {
+        match text.first() {
+            Some(b'-' | b'0'..=b'9') => Some(Self::number(all, text.to_vec())),
+            _ => Some(Self::other(histories.find(all, text)?)),
+        }
+    }
+
+    fn number(all: UsedId, text: Vec<u8>) -> Self {
+        Self { number: Some(text), node: all, takes_digits: false }
+    }
+
+    pub(crate) fn other(node: UsedId) -> Self {
+        Self { number: None, node, takes_digits: false }
+    }
+
+    /// Whether what is written is an item that came.
+    pub(crate) fn is_used(&self, histories: &Histories) -> bool {
+        let Some(text) = &self.number else { return histories.sets.ends(self.node) };
+        let number = Decimal::parse(&String::from_utf8_lossy(text)).ok();
+        let node = number.and_then(|number| histories.find(self.node, &plain(&number)));
+        node.is_some_and(|node| histories.sets.ends(node))
+    }
+
+    pub(crate) fn next(&self, histories: &Histories, byte: u8) -> Further {
+        let Some(text) = &self.number else {
+            let child = histories.sets.child(self.node, byte);
+            return child.map_or(Further::Apart, |node| Further::At(Self::other(node)));
+        };
+        let mut text = text.clone();
+        text.push(byte);
+        match is_apart(histories, self.node, &text) {
+            true => Further::Apart,
+            false => Further::At(Self::number(self.node, text)),
+        }
+    }
+}
+
+/// Whether no number that came can be written with these first characters of one and no exponent.
+pub(crate) fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool {
+    if text.iter().any(|byte| b"eE".contains(byte)) {
+        return false;
+    }
+    let significant = match text.iter().position(|&byte| byte == b'.') {
+        Some(point) => {
+            let zeros = text.iter().rev().take_while(|&&byte| byte == b'0').count();
+            let end = text.len() - zeros;
+            if end == point + 1 {
+                point
+            } else {
+                end
+            }
+        }
+        None => text.len(),
+    };
+    let text = &text[..significant];
+    let begins = |text: &[u8]| histories.find(all, text).is_some();
+    // Zero has one entry, whatever its sign.
+    !(begins(text) || matches!(text, b"-" | b"-0") && begins(b"0"))
+}
+
+impl Rivals {
+    /// Returns whether a token keeps the current item different from all earlier ones.
+    pub fn clears<O: On>(&self, compared: &Compared<'_, O>, token: &[u8]) -> bool {
+        let histories = &compared.json.histories;
+        match self {
+            Self::None => true,
+            Self::Some => false,
+            Self::Member(history, open) => open.is_apart(histories, *history, token),
+            Self::Digits(number) => {
+                let is_number = !token.is_empty() && token.iter().all(u8::is_ascii_digit);
+                is_number && matches!(compared.stays_many(*number, token), Ok(true))
+            }
+            Self::Scalar(pointer) => match &pointer.number {
+                // Whatever follows the end of an item that came is refused with it.
+                None => histories.find_apart(pointer.node, token),
+                Some(text) => {
+                    is_number_apart(histories, pointer.node, text, token, pointer.takes_digits)
+                }
+            },
+            &Self::Begins(all, takes_digits) => {
+                let token = token.trim_ascii_start();
+                let token = token.strip_prefix(b",").unwrap_or(token).trim_ascii_start();
+                match token.first() {
+                    None => true,
+                    Some(b'1'..=b'9') => is_number_apart(histories, all, b"", token, takes_digits),
+                    Some(b'-' | b'0') => is_number_apart(histories, all, b"", token, false),
+                    Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
+                    Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
+                    Some(_) => false,
+                }
+            }
+        }
+    }
+}
+
+impl Rivals {
+    /// Whether what is written of an item is no item that came, nor the beginning of one, after a
+    /// token in which no item ends.
+    pub fn are_left_by<O: On>(&self, compared: &Compared<'_, O>, token: &[u8]) -> bool {
+        let histories = &compared.json.histories;
+        match self {
+            Self::None => true,
+            Self::Some | Self::Digits(_) => false,
+            Self::Member(history, open) => open.is_apart(histories, *history, token),
+            Self::Scalar(Pointer { number: None, node, .. }) => histories.find_apart(*node, token),
+            Self::Scalar(Pointer { number: Some(text), node, .. }) => {
+                is_apart(histories, *node, &[text, token].concat())
+            }
+            &Self::Begins(all, _) => {
+                let token = token.trim_ascii_start();
+                let token = token.strip_prefix(b",").unwrap_or(token).trim_ascii_start();
+                match token.first() {
+                    None => true,
+                    Some(b'-' | b'0'..=b'9') => is_apart(histories, all, token),
+                    Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
+                    Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
+                    Some(_) => false,
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a number that continues with a token differs from all earlier ones.
+/// `takes_digits`: any number of digits may follow the text so far.
+fn is_number_apart(
+    histories: &Histories,
+    all: UsedId,
+    written: &[u8],
+    token: &[u8],
+    takes_digits: bool,
+) -> bool {
+    let end = token.iter().position(|byte| b",] \t\n\r".contains(byte));
+    let more = &token[..end.unwrap_or(token.len())];
+    if end.is_none() && takes_digits && more.iter().all(u8::is_ascii_digit) {
+        return true;
+    }
+    let text = [written, more].concat();
+    if text.iter().any(|byte| b"eE".contains(byte)) {
+        return false;
+    }
+    match end {
+        None => is_apart(histories, all, &text),
+        Some(_) => !Pointer::number(all, text).is_used(histories),
+    }
+}
+
+impl Histories {
+    /// Whether no item begins with some bytes or their beginning, as far as the item ends there.
+    fn find_apart(&self, node: UsedId, bytes: &[u8]) -> bool {
+        let mut node = node;
+        for &byte in bytes {
+            match self.sets.child(node, byte) {
+                Some(child) => node = child,
+                None => return !self.sets.ends(node),
+            }
+        }
+        false
+    }
+}
+
+/// Returns the bytes that may continue a scalar.
+pub(crate) fn likely_bytes(pointer: &Pointer) -> impl Iterator<Item = u8> {
+    // The search starts with the last: longer numbers soon differ from the earlier ones.
+    let number: &[u8] = b"eE+-.0123456789";
+    let is_number = pointer.number.is_some();
+    let of_number = number.iter().copied().filter(move |_| is_number);
+    of_number.chain((0..=255u8).filter(move |_| !is_number))
+}

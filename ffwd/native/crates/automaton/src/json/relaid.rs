@@ -1,0 +1,89 @@
+//! How values on stacks are laid out.
+
+use crate::error::EngineError;
+use crate::json::layouts::{Choice, LayoutMarks};
+use crate::json::punctuation::index;
+use crate::json::tables::Json;
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{LayoutId, StackId};
+use crate::stacks::on::On;
+use ffwd_bounds::meter;
+use ffwd_regular::expr::Verdict;
+
+impl Json {
+    /// The lexemes between the parts of the container whose frame is on top of this stack.
+    pub(crate) fn marks(&self, on: &impl On, stack: StackId) -> Result<LayoutMarks, EngineError> {
+        let &Cell { layout, depth, .. } = on.cell(stack);
+        let entry = self.layouts.get(layout);
+        if let Some(indentation) = &entry.indentation {
+            return indentation.marks(depth, |spec| on.add_lexeme(spec));
+        }
+        let line = match entry.choice {
+            Choice::Lines { line, .. } => Some(line),
+            _ => None,
+        };
+        Ok(LayoutMarks {
+            line,
+            may_be_flat: true,
+            comma: entry.comma,
+            close_object: entry.first + index::CLOSE_OBJECT,
+            close_array: entry.first + index::CLOSE_ARRAY,
+        })
+    }
+
+    /// A bracket of the values around a stack, by its place in [`index`].
+    pub(crate) fn bracket(&self, on: &impl On, stack: StackId, place: u32) -> u32 {
+        self.layouts.bracket(on.cell(stack).layout, place)
+    }
+
+    /// The stack below the first part of a container that comes without a line break.
+    pub(crate) fn flat(&self, on: &impl On, stack: StackId) -> Result<StackId, EngineError> {
+        self.decided(on, stack, None, 0)
+    }
+
+    /// A stack after a lexeme of the container above, `None` if it is a key or an item: laid out as
+    /// that has decided.
+    pub(crate) fn decided(
+        &self,
+        on: &impl On,
+        stack: StackId,
+        lexeme: Option<u32>,
+        accept: Verdict,
+    ) -> Result<StackId, EngineError> {
+        match self.layouts.after(on.cell(stack).layout, lexeme, accept) {
+            Some(layout) => relaid(on, stack, layout),
+            None => Ok(stack),
+        }
+    }
+}
+
+/// A stack with another layout of the value that it belongs to.
+pub(crate) fn relaid(
+    on: &impl On,
+    stack: StackId,
+    layout: LayoutId,
+) -> Result<StackId, EngineError> {
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut at = stack;
+    let mut relaid = loop {
+        let &Cell { frame, parent, .. } = on.cell(at);
+        match frame {
+            Frame::Layout(_) => break on.push(Frame::Layout(layout), parent)?,
+            _ if at == StackId::END => return Ok(stack),
+            _ => frames.push(frame),
+        }
+        at = parent;
+    };
+    meter::charge(frames.len())?;
+    for frame in frames.into_iter().rev() {
+        relaid = on.push(frame, relaid)?;
+    }
+    Ok(relaid)
+}
+
+/// Returns whether two stacks differ only in the layout that the second has chosen.
+pub(crate) fn is_relaid(on: &impl On, stack: StackId, other: StackId) -> Result<bool, EngineError> {
+    let (own, layout) = (on.cell(stack).layout, on.cell(other).layout);
+    Ok(stack == other || own != layout && relaid(on, stack, layout)? == other)
+}

@@ -1,0 +1,353 @@
+//! Where the text of a scalar stands among the items that came, without the text itself.
+//!
+//! A place is a node of the persistent trie of the items, so an item more changes the places of one
+//! path. Whether a scalar can still become something else depends on its place and on the state of
+//! its lexeme, and is kept by both.
+
+use smallvec::SmallVec;
+
+use crate::error::EngineError;
+use crate::json::compared::Compared;
+use crate::json::history::Histories;
+use crate::json::used_keys::UsedId;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::TextId;
+use crate::stacks::on::On;
+use crate::stacks::thread::Thread;
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::meter;
+use ffwd_regular::expr::LexState;
+
+/// How many states one search for a text that has not come enters.
+pub(crate) const MAX_SEARCHED: usize = 200_000;
+
+/// The text of a scalar, or of its beginning, beside the items that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RivalPlace {
+    /// No byte of the item has been written.
+    Start(UsedId),
+    /// The items that begin with the text: of strings and literals one text is one value.
+    Text(UsedId),
+    /// The same of a number, whose value may be written in several ways.
+    Number(NumberPlace),
+}
+
+/// The text of a number that has no exponent yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NumberPlace {
+    /// The numbers that begin with the text but for zeros at the end of its fraction.
+    node: UsedId,
+    /// How many zeros these are.
+    zeros: u32,
+    part: Part,
+    /// Whether the text is a zero with a minus sign, or the sign alone, and zero came.
+    is_zero: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Whole,
+    /// Behind the point, where nothing but zeros has come.
+    Point,
+    /// Behind the point, as are the numbers at the node.
+    Fraction,
+}
+
+/// What a scalar can become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Something that has not come.
+    Something,
+    /// Only items that came.
+    Nothing,
+    /// Only numbers with an exponent are left, which a place does not tell apart.
+    Exponents,
+}
+
+/// Where a byte leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextPlace {
+    /// To another place among them.
+    At(RivalPlace),
+    /// Away from all items that came.
+    Apart,
+    /// To the exponent of a number.
+    Exponent,
+}
+
+/// What a thread writes, beside the items that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Items that came rule nothing out, but where a token begins another item.
+    Nothing,
+    /// A scalar: its place, its lexeme, and the state of that.
+    Scalar(RivalPlace, (u32, LexState)),
+    /// Something else.
+    Other,
+}
+
+impl RivalPlace {
+    /// Of a text without an exponent; `None` if no item that came begins so.
+    pub(crate) fn of(histories: &Histories, all: UsedId, text: &[u8]) -> Option<Self> {
+        text.iter().try_fold(Self::Start(all), |place, &byte| place.next(histories, byte))
+    }
+
+    /// After a byte more, which begins no exponent; `None` if no item that came goes on so.
+    pub(crate) fn next(self, histories: &Histories, byte: u8) -> Option<Self> {
+        let sets = &histories.sets;
+        match self {
+            Self::Start(all) if byte == b'-' => {
+                let is_zero = sets.child(all, b'0').is_some_and(|zero| sets.ends(zero));
+                let node = sets.child(all, byte);
+                NumberPlace::at(node.unwrap_or(UsedId::EMPTY), 0, Part::Whole, is_zero)
+            }
+            Self::Start(all) if byte.is_ascii_digit() => {
+                NumberPlace::at(sets.child(all, byte)?, 0, Part::Whole, false)
+            }
+            Self::Start(node) | Self::Text(node) => sets.child(node, byte).map(Self::Text),
+            Self::Number(number) => number.next(histories, byte),
+        }
+    }
+
+    /// Whether what is written is an item that came.
+    pub(crate) fn is_used(self, histories: &Histories) -> bool {
+        match self {
+            Self::Start(_) => false,
+            Self::Text(node) => histories.sets.ends(node),
+            Self::Number(NumberPlace { node, is_zero, .. }) => is_zero || histories.sets.ends(node),
+        }
+    }
+
+    /// Whether a byte begins the exponent of a number.
+    fn is_exponent(self, byte: u8) -> bool {
+        matches!(self, Self::Number(_)) && matches!(byte, b'e' | b'E')
+    }
+}
+
+impl NumberPlace {
+    fn at(node: UsedId, zeros: u32, part: Part, is_zero: bool) -> Option<RivalPlace> {
+        (node != UsedId::EMPTY || is_zero).then_some(RivalPlace::Number(Self {
+            node,
+            zeros,
+            part,
+            is_zero,
+        }))
+    }
+
+    fn next(self, histories: &Histories, byte: u8) -> Option<RivalPlace> {
+        let Self { node, zeros, part, is_zero } = self;
+        let below = |bytes: &[u8]| histories.find(node, bytes).unwrap_or(UsedId::EMPTY);
+        match (part, byte) {
+            (Part::Whole, b'.') => Self::at(node, 0, Part::Point, is_zero),
+            (Part::Whole, _) => Self::at(below(&[byte]), 0, part, is_zero && byte == b'0'),
+            (_, b'0') => Self::at(node, zeros.saturating_add(1), part, is_zero),
+            _ => {
+                let point = if part == Part::Point { &b"."[..] } else { b"" };
+                let mut from = histories.find(node, point)?;
+                for _ in 0..zeros {
+                    from = histories.sets.child(from, b'0')?;
+                }
+                Self::at(histories.sets.child(from, byte)?, 0, Part::Fraction, false)
+            }
+        }
+    }
+}
+
+/// A place that a search has come to.
+struct Visit {
+    place: RivalPlace,
+    state: LexState,
+    /// The byte to go on with.
+    byte: u16,
+    left: Left,
+}
+
+impl<O: On> Compared<'_, O> {
+    /// What a thread writes of an item, beside the items that came.
+    pub fn beside(&self, thread: &Thread) -> Result<Beside, EngineError> {
+        if !self.on.has_history(thread.stack) {
+            return Ok(Beside::Nothing);
+        }
+        if let Frame::ArrayOpen(state) | Frame::ArrayAfter(state) = self.on.cell(thread.stack).frame
+        {
+            if self.json.arrays.history_at(state).is_some_and(|history| history != UsedId::EMPTY) {
+                return Ok(Beside::Other);
+            }
+        }
+        let mut levels = self.levels(thread.stack);
+        let Some((level, _, history)) = levels.next() else { return Ok(Beside::Nothing) };
+        let scalar = self.scalar_of(thread, level).filter(|_| levels.next().is_none());
+        let (Some(scalar), false) = (scalar, thread.transcript == TextId::ANY) else {
+            return Ok(Beside::Other);
+        };
+        let item = self.item_text(thread, level);
+        if has_exponent(&item) {
+            return Ok(Beside::Other);
+        }
+        Ok(match RivalPlace::of(&self.json.histories, history, &item) {
+            Some(place) => Beside::Scalar(place, scalar),
+            None => Beside::Nothing,
+        })
+    }
+
+    /// The place of a scalar after a byte more.
+    pub fn next_place(&self, place: RivalPlace, byte: u8) -> NextPlace {
+        if place.is_exponent(byte) {
+            return NextPlace::Exponent;
+        }
+        let next = place.next(&self.json.histories, byte);
+        next.map_or(NextPlace::Apart, NextPlace::At)
+    }
+
+    /// The bytes with which items that came go on from a place, and others; sorted.
+    pub fn bytes_from(&self, place: RivalPlace) -> SmallVec<[u8; 16]> {
+        let below = |node| {
+            let children = self.json.histories.sets.children(node);
+            children.iter().map(|&(byte, _)| byte)
+        };
+        match place {
+            RivalPlace::Start(all) => {
+                // Zero has one entry, whatever its sign.
+                let mut bytes: SmallVec<_> = below(all).chain([b'-']).collect();
+                bytes.sort_unstable();
+                bytes.dedup();
+                bytes
+            }
+            RivalPlace::Text(node) => below(node).collect(),
+            RivalPlace::Number(_) => b".0123456789Ee".iter().copied().collect(),
+        }
+    }
+
+    /// Whether what is written at a place is an item that came.
+    pub fn is_item(&self, place: RivalPlace) -> bool {
+        place.is_used(&self.json.histories)
+    }
+
+    /// What a scalar can become from a place, and a state of its lexeme, on.
+    pub fn left_at(
+        &self,
+        place: RivalPlace,
+        (index, state): (u32, LexState),
+    ) -> Result<Left, EngineError> {
+        self.scalar_left(place, (index, state))
+    }
+
+    pub(crate) fn scalar_left(
+        &self,
+        place: RivalPlace,
+        (index, state): (u32, LexState),
+    ) -> Result<Left, EngineError> {
+        let histories = &self.json.histories;
+        if state.accepts() && !place.is_used(histories) {
+            return Ok(Left::Something);
+        }
+        if state.is_final() {
+            return Ok(Left::Nothing);
+        }
+        let lexeme = self.on.lexeme(index);
+        if let Some(known) = self.known_left(place, (index, state))? {
+            return Ok(known);
+        }
+        meter::charge(8)?;
+        let mut visits = vec![Visit { place, state, byte: 0, left: Left::Nothing }];
+        let mut searched = 0;
+        let mut found = None;
+        while let Some(visit) = visits.last_mut() {
+            let Some(byte) = next_byte(visit) else {
+                let Some(Visit { place, state, left, .. }) = visits.pop() else { break };
+                self.keep_left((place, index, state), left);
+                match visits.last_mut() {
+                    Some(before) if left == Left::Exponents => before.left = left,
+                    Some(_) => {}
+                    None => return Ok(left),
+                }
+                continue;
+            };
+            let Some(next) = lexeme.next(visit.state, byte)? else { continue };
+            if visit.place.is_exponent(byte) {
+                visit.left = Left::Exponents;
+                continue;
+            }
+            let Some(there) = visit.place.next(histories, byte) else {
+                found = Some(());
+                break;
+            };
+            if next.accepts() && !there.is_used(histories) {
+                found = Some(());
+                break;
+            }
+            // More zeros at the end of a fraction change nothing.
+            let stays = next == visit.state && matches!(there, RivalPlace::Number(_));
+            if next.is_final() || stays {
+                continue;
+            }
+            match self.known_left(there, (index, next))? {
+                Some(Left::Something) => {
+                    found = Some(());
+                    break;
+                }
+                Some(Left::Exponents) => visit.left = Left::Exponents,
+                Some(Left::Nothing) => {}
+                None => {
+                    meter::charge(8)?;
+                    searched += 1;
+                    if searched > MAX_SEARCHED {
+                        let what = "distinct_texts_searched";
+                        return Err(LimitExceeded::new(what, MAX_SEARCHED).into());
+                    }
+                    visits.push(Visit { place: there, state: next, byte: 0, left: Left::Nothing });
+                }
+            }
+        }
+        if found.is_none() {
+            return Ok(Left::Nothing);
+        }
+        for Visit { place, state, .. } in visits {
+            self.keep_left((place, index, state), Left::Something);
+        }
+        Ok(Left::Something)
+    }
+
+    fn keep_left(&self, key: (RivalPlace, u32, LexState), left: Left) {
+        self.json
+            .held
+            .add(crate::interning::memory::map_entry::<(RivalPlace, u32, LexState), Left>());
+        self.json.rivals.left.lock().insert(key, left);
+    }
+
+    /// What is known without a search.
+    fn known_left(
+        &self,
+        place: RivalPlace,
+        (index, state): (u32, LexState),
+    ) -> Result<Option<Left>, EngineError> {
+        if let Some(&known) = self.json.rivals.left.lock().get(&(place, index, state)) {
+            return Ok(Some(known));
+        }
+        let lexeme = self.on.lexeme(index);
+        let is_plain = match place {
+            RivalPlace::Start(_) => false,
+            RivalPlace::Text(node) => {
+                // Items that came may be none of these texts, so fewer say nothing.
+                let came = self.json.histories.sets.count(node) as usize;
+                match lexeme.listed(state) {
+                    Some((listed, _)) => listed.count() > came,
+                    None => lexeme.takes_anything(state),
+                }
+            }
+            RivalPlace::Number(_) => self.has_many_numbers(index, state)?,
+        };
+        Ok(is_plain.then_some(Left::Something))
+    }
+}
+
+/// The byte that a search goes on with.
+fn next_byte(visit: &mut Visit) -> Option<u8> {
+    let byte = u8::try_from(visit.byte).ok()?;
+    visit.byte += 1;
+    Some(byte)
+}
+
+pub(crate) fn has_exponent(item: &[u8]) -> bool {
+    matches!(item.first(), Some(b'-' | b'0'..=b'9')) && item.iter().any(|byte| b"eE".contains(byte))
+}

@@ -1,0 +1,643 @@
+//! Items that must differ from the earlier ones: whether the current text can still become another
+//! value.
+//!
+//! The query of an item does not depend on the earlier items ([`crate::json::history`]). A thread within
+//! an item is therefore checked against their set: it is alive if some value that its text can
+//! become is not in the set. For most texts this is clear: no earlier item has the same prefix, or
+//! a later part has infinitely many values. Otherwise the texts of a scalar are searched against
+//! the set, and a container is matched again without the few items that it may still equal.
+
+use smallvec::SmallVec;
+
+use crate::error::EngineError;
+use crate::json::compared::Compared;
+use crate::json::endless::MAX_DEPTH;
+use crate::json::history::{open_value, Agreeing, OpenMember, ANY_HISTORY};
+use crate::json::next_bytes::list_bytes;
+use crate::json::pointer::{likely_bytes, Further, Pointer, Rivals};
+use crate::json::punctuation::index;
+use crate::json::query::Schemas;
+use crate::json::rival_place::{has_exponent, Left, RivalPlace, MAX_SEARCHED};
+use crate::json::used_keys::UsedId;
+use crate::stacks::cells::Cell;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{ArrayPendingId, ArrayStateId, QueryId, StackId, TextId};
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_bounds::meter;
+use ffwd_regular::expr::{LexState, Spelling};
+
+/// How many beginnings of an item are tried to find one that has not come.
+const MAX_TRIED: usize = 10_000;
+/// After how many it is read again without the few items that it may still equal.
+const MAX_DIRECT: usize = 64;
+
+impl<O: On> Compared<'_, O> {
+    /// The items that came in the array that an item belongs to, where they are kept beside its
+    /// schema.
+    pub(crate) fn history_of(&self, level: StackId) -> Option<(ArrayPendingId, UsedId)> {
+        match self.on.cell(level).frame {
+            Frame::AwaitComparedItem(pending) => {
+                Some((pending, self.json.arrays.history_before(pending)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The items around a thread, the innermost first, of which it is known what came before them.
+    pub(crate) fn levels(
+        &self,
+        stack: StackId,
+    ) -> impl Iterator<Item = (StackId, ArrayPendingId, UsedId)> + '_ {
+        let mut at = self.on.level(stack);
+        let mut found: SmallVec<[_; 2]> = SmallVec::new();
+        while at != StackId::END {
+            if let Some((pending, history)) = self.history_of(at) {
+                if history != ANY_HISTORY && history != UsedId::EMPTY {
+                    found.push((at, pending, history));
+                }
+            }
+            at = self.on.level(self.on.cell(at).parent);
+        }
+        found.into_iter()
+    }
+
+    /// The stack whatever items came.
+    pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
+        self.exchange_history(stack, ANY_HISTORY)
+    }
+
+    /// The stack as if none of the items that came had to be told from further ones.
+    pub(crate) fn as_if_none_came(&self, stack: StackId) -> Result<StackId, EngineError> {
+        self.exchange_history(stack, UsedId::EMPTY)
+    }
+
+    /// The stack with other items that lie beside the schemas, as many as came.
+    fn exchange_history(&self, stack: StackId, history: UsedId) -> Result<StackId, EngineError> {
+        if !self.on.has_history(stack) {
+            return Ok(stack);
+        }
+        if let Some(&known) = self.json.rivals.exchanged.lock().get(&(stack, history)) {
+            return Ok(known);
+        }
+        let mut above = Vec::new();
+        let mut at = stack;
+        while self.on.has_history(at) {
+            above.push(at);
+            at = self.on.cell(at).parent;
+        }
+        for cell in above.into_iter().rev() {
+            let frame = match self.on.cell(cell).frame {
+                Frame::ArrayOpen(state) => {
+                    Frame::ArrayOpen(self.json.arrays.array_with_history(state, history)?)
+                }
+                Frame::ArrayAfter(state) => {
+                    Frame::ArrayAfter(self.json.arrays.array_with_history(state, history)?)
+                }
+                Frame::AwaitComparedItem(item) => {
+                    Frame::AwaitComparedItem(self.json.arrays.item_with_history(item, history)?)
+                }
+                frame => frame,
+            };
+            at = self.on.push(frame, at)?;
+        }
+        self.json.held.add(crate::interning::memory::map_entry::<(StackId, UsedId), StackId>());
+        self.json.rivals.exchanged.lock().insert((stack, history), at);
+        Ok(at)
+    }
+
+    /// Whether a thread is within an item that must differ from some that came.
+    pub(crate) fn is_rivalled(&self, thread: &Thread) -> bool {
+        let is_recorded = !matches!(thread.transcript, TextId::NONE | TextId::ANY);
+        is_recorded && self.levels(thread.stack).next().is_some()
+    }
+
+    /// Whether what a thread is in the middle of can become something that has not come.
+    #[inline]
+    pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        if matches!(thread.transcript, TextId::NONE | TextId::EMPTY | TextId::ANY) {
+            return Ok(true);
+        }
+        self.find_unrivalled(thread)
+    }
+
+    #[cold]
+    fn find_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        for (level, pending, history) in self.levels(thread.stack) {
+            if self.is_endless_below(thread, level, false)? {
+                continue;
+            }
+            let item = self.item_text(thread, level);
+            if let Some((lexeme, state)) = self.scalar_of(thread, level) {
+                if item.is_empty() {
+                    continue;
+                }
+                if !self.is_scalar_alive((lexeme, state), history, &item)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            if !self.finds_other(thread, level, pending, history, item)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Those of some threads that can become something that has not come.
+    pub(crate) fn unrivalled(&self, threads: Threads) -> Result<Threads, EngineError> {
+        let mut kept = Threads::new();
+        for thread in threads {
+            if self.is_unrivalled(&thread)? {
+                kept.push(thread);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Returns the relation of the earlier items to the tokens that a thread matches.
+    pub fn rivals(&self, thread: &Thread) -> Result<Rivals, EngineError> {
+        if !self.on.has_history(thread.stack) {
+            return Ok(Rivals::None);
+        }
+        let mut rivals = Rivals::None;
+        for (level, _, history) in self.levels(thread.stack) {
+            let item = self.item_text(thread, level);
+            let found = match self.scalar_of(thread, level) {
+                Some((lexeme, state)) if item.is_empty() => {
+                    let digit = self.on.lexeme(lexeme).next(state, b'1')?;
+                    Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
+                }
+                Some((lexeme, state)) => {
+                    let is_integer = item.iter().all(u8::is_ascii_digit);
+                    let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
+                    match Pointer::new(&self.json.histories, history, &item) {
+                        Some(pointer) => {
+                            let pointer = Pointer { takes_digits, ..pointer };
+                            Rivals::Scalar(pointer)
+                        }
+                        None => Rivals::None,
+                    }
+                }
+                None if item.is_empty() => Rivals::Begins(history, false),
+                None => match self.json.histories.agreeing(&self.json.schema, history, &item)? {
+                    Agreeing::None => Rivals::None,
+                    _ => self.member_rivals(thread, level, history, item)?,
+                },
+            };
+            rivals = match (rivals, found) {
+                // Of items within items all differ, if the innermost one does.
+                (Rivals::Digits(number), Rivals::Digits(_)) => Rivals::Digits(number),
+                (Rivals::None, found) => found,
+                (rivals, Rivals::None) => rivals,
+                _ => Rivals::Some,
+            };
+        }
+        if let Frame::ArrayOpen(state) | Frame::ArrayAfter(state) = self.on.cell(thread.stack).frame
+        {
+            let history = self.json.arrays.history_at(state);
+            if let Some(history) = history.filter(|&history| history != UsedId::EMPTY) {
+                return Ok(match rivals {
+                    Rivals::None => Rivals::Begins(history, self.begins_integer(state)?),
+                    _ => Rivals::Some,
+                });
+            }
+        }
+        Ok(rivals)
+    }
+
+    /// The rivals of a container that some agree with so far.
+    fn member_rivals(
+        &self,
+        thread: &Thread,
+        level: StackId,
+        history: UsedId,
+        item: Vec<u8>,
+    ) -> Result<Rivals, EngineError> {
+        let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(Rivals::Some) };
+        if matches!(frame, Frame::Value(_))
+            && (self.is_endless_number(thread, lexeme)? || self.begins_endless_number(thread)?)
+        {
+            return Ok(Rivals::Digits((lexeme, thread.lex_state())));
+        }
+        let is_string = self.on.lexeme(lexeme).spec().spelling == Spelling::JsonString;
+        let is_member = matches!(frame, Frame::Value(_)) && self.on.cell(parent).parent == level;
+        Ok(match OpenMember::of(&self.json.schema, item)? {
+            Some(open) if is_string && is_member => Rivals::Member(history, open),
+            _ => Rivals::Some,
+        })
+    }
+
+    /// Whether the next item may be an integer of any size.
+    fn begins_integer(&self, state: ArrayStateId) -> Result<bool, EngineError> {
+        let known = self.json.arrays.items.lock().get(&state).copied();
+        let Some(Some(pending)) = known else { return Ok(false) };
+        for scalar in
+            &self.json.value_starts(self.on, self.json.arrays.item_query(pending))?.scalars
+        {
+            let lexeme = self.on.lexeme(scalar.lexeme);
+            let digit = lexeme.next(lexeme.start(), b'1')?;
+            if self.takes_digits(scalar.lexeme, digit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a number that goes on with some digits can become many.
+    pub(crate) fn stays_many(
+        &self,
+        (index, state): (u32, LexState),
+        digits: &[u8],
+    ) -> Result<bool, EngineError> {
+        let lexeme = self.on.lexeme(index);
+        let mut at = state;
+        for &digit in digits {
+            match lexeme.next(at, digit)? {
+                Some(next) => at = next,
+                None => return Ok(false),
+            }
+        }
+        self.has_many_numbers(index, at)
+    }
+
+    /// What is written of the item at a level.
+    pub(crate) fn item_text(&self, thread: &Thread, level: StackId) -> Vec<u8> {
+        let mut text = self.json.keys.texts.bytes(thread.transcript);
+        let mut outermost = level;
+        let mut at = level;
+        while at != StackId::END {
+            if matches!(self.on.cell(at).frame, Frame::AwaitComparedItem(_)) {
+                outermost = at;
+            }
+            at = self.on.cell(at).parent;
+        }
+        let depth = self.on.cell(level).depth - self.on.cell(outermost).depth;
+        let begin = open_value(&text, depth as usize);
+        text.drain(..begin);
+        text
+    }
+
+    /// The lexeme that a thread is in, if the whole item is that scalar.
+    pub(crate) fn scalar_of(&self, thread: &Thread, level: StackId) -> Option<(u32, LexState)> {
+        let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
+        match (frame, thread.lexeme) {
+            (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
+                if parent == level && !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY) =>
+            {
+                Some((lexeme, thread.lex_state()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a scalar that has begun can become something that has not come.
+    fn is_scalar_alive(
+        &self,
+        (lexeme, state): (u32, LexState),
+        history: UsedId,
+        item: &[u8],
+    ) -> Result<bool, EngineError> {
+        let left = match RivalPlace::of(&self.json.histories, history, item) {
+            _ if has_exponent(item) => Left::Exponents,
+            Some(place) => self.scalar_left(place, (lexeme, state))?,
+            None => Left::Something,
+        };
+        let pointer = Pointer::new(&self.json.histories, history, item);
+        #[cfg(debug_assertions)]
+        if let Some(pointer) = pointer.clone().filter(|_| self.json.histories.len(history) <= 32) {
+            // The same for the text itself.
+            let other = self.unused_text(lexeme, state, pointer)?;
+            let agrees = left == Left::Exponents || other.is_some() == (left == Left::Something);
+            assert!(agrees, "{left:?} after {}", String::from_utf8_lossy(item));
+        }
+        Ok(match (left, pointer) {
+            (Left::Exponents, Some(pointer)) => self.unused_text(lexeme, state, pointer)?.is_some(),
+            (left, _) => left != Left::Nothing,
+        })
+    }
+
+    /// Bytes after which a scalar is none of the items that came, wherever it ends.
+    fn unused_text(
+        &self,
+        index: u32,
+        state: LexState,
+        pointer: Pointer,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let lexeme = self.on.lexeme(index);
+        let histories = &self.json.histories;
+        if state.accepts() && !pointer.is_used(histories) {
+            return Ok(Some(Vec::new()));
+        }
+        let mut pending = vec![(state, pointer, Vec::new())];
+        let mut searched = 0;
+        while let Some((state, pointer, text)) = pending.pop() {
+            searched += 1;
+            meter::charge(8)?;
+            if searched > MAX_SEARCHED {
+                let what = "distinct_texts_searched";
+                return Err(LimitExceeded::new(what, MAX_SEARCHED).into());
+            }
+            for byte in likely_bytes(&pointer) {
+                let Some(next) = lexeme.next(state, byte)? else { continue };
+                let mut text = text.clone();
+                text.push(byte);
+                match pointer.next(histories, byte) {
+                    Further::Apart => return Ok(Some(text)),
+                    Further::At(there) if next.accepts() && !there.is_used(histories) => {
+                        return Ok(Some(text));
+                    }
+                    // More zeros at the end of a fraction change nothing.
+                    Further::At(there) if next == state && there.number.is_some() => {}
+                    Further::At(_) if next.is_final() => {}
+                    Further::At(there) => pending.push((next, there, text)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How an item that is a scalar can end so that it is none of those that came, where a thread is
+    /// in the middle of one.
+    pub(crate) fn unused_ending(&self, thread: &Thread) -> Result<Option<Vec<u8>>, EngineError> {
+        let Some((level, _, history)) = self.levels(thread.stack).next() else {
+            return Ok(None);
+        };
+        let Some((lexeme, state)) = self.scalar_of(thread, level) else { return Ok(None) };
+        if thread.transcript == TextId::ANY {
+            return Ok(None);
+        }
+        let item = self.item_text(thread, level);
+        let pointer = match item.is_empty() {
+            // The first byte distinguishes numbers from other scalars.
+            true => return self.unused_from_start(lexeme, state, history),
+            false => Pointer::new(&self.json.histories, history, &item),
+        };
+        let Some(pointer) = pointer else { return Ok(None) };
+        self.unused_text(lexeme, state, pointer)
+    }
+
+    /// How many items that came may still be equalled by the container that a thread is in.
+    pub(crate) fn num_rivals_of_member(&self, thread: &Thread) -> Result<usize, EngineError> {
+        if !self.on.has_history(thread.stack) {
+            return Ok(0);
+        }
+        let mut rivals = 0;
+        for (level, _, history) in self.levels(thread.stack) {
+            if thread.transcript == TextId::ANY || self.scalar_of(thread, level).is_some() {
+                continue;
+            }
+            let item = self.item_text(thread, level);
+            if item.is_empty() {
+                continue;
+            }
+            rivals += match self.json.histories.agreeing(&self.json.schema, history, &item)? {
+                Agreeing::None => 0,
+                Agreeing::Few(rivals) => rivals.len(),
+                Agreeing::Many(rivals) => rivals as usize,
+            };
+        }
+        Ok(rivals)
+    }
+
+    fn unused_from_start(
+        &self,
+        index: u32,
+        start: LexState,
+        history: UsedId,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let lexeme = self.on.lexeme(index);
+        // The shortest of those that begin with each byte.
+        let mut best: Option<(usize, Vec<u8>)> = None;
+        for byte in first_bytes() {
+            let Some(state) = lexeme.next(start, byte)? else { continue };
+            let text = match Pointer::new(&self.json.histories, history, &[byte]) {
+                Some(pointer) => self.unused_text(index, state, pointer)?,
+                None => Some(Vec::new()),
+            };
+            let Some(text) = text else { continue };
+            let mut end = Some(state);
+            for &byte in &text {
+                end = match end {
+                    Some(state) => lexeme.next(state, byte)?,
+                    None => None,
+                };
+            }
+            let Some(end) = end else { continue };
+            let rest = match end.is_final() {
+                true => Some(0),
+                false => lexeme.endings(end)?.iter().map(|ending| ending.text.len()).min(),
+            };
+            let Some(rest) = rest else { continue };
+            let length = 1 + text.len() + rest;
+            if best.as_ref().is_none_or(|&(least, _)| length < least) {
+                best = Some((length, [&[byte], &text[..]].concat()));
+            }
+        }
+        Ok(best.map(|(_, text)| text))
+    }
+
+    /// Whether the container at a level that begins with a text can differ from these.
+    fn differs_from(
+        &self,
+        level: StackId,
+        pending: ArrayPendingId,
+        item: &[u8],
+        rivals: &[ffwd_json_schema::SchemaId],
+    ) -> Result<bool, EngineError> {
+        let query = self.json.arrays.item_query(pending);
+        let set = &self.json.schema;
+        let mut others = Vec::with_capacity(rivals.len() + 1);
+        for &rival in rivals {
+            others.push(set.negation(rival)?);
+        }
+        let mut schemas = Schemas::like(self.json.narrows, self.json.queries.get(query.0));
+        for &schema in self.json.queries.get(query.0).required_schemas() {
+            others.push(schema);
+            let schema = set.conjunction(&others)?;
+            others.pop();
+            if set.is_satisfiable(schema)? {
+                schemas.require(schema);
+            }
+        }
+        if !schemas.is_any_required() {
+            return Ok(false);
+        }
+        let query = self.json.query(schemas)?;
+        // The text is laid out as at the level: its line breaks tell in how many containers it is.
+        let &Cell { layout, depth, .. } = self.on.cell(level);
+        let mut around = self.on.push(Frame::Layout(layout), StackId::END)?;
+        for _ in 0..depth {
+            around = self.on.push(Frame::AwaitItem(pending), around)?;
+        }
+        let stack = self.on.push(Frame::Value(query), around)?;
+        Ok(self.on.walk(self.on.starts(stack)?, item)?.is_some())
+    }
+
+    /// Returns whether a container with this prefix can become a fresh one: continuations are tried
+    /// until they differ from the earlier items. If it may equal only a few, it is matched again
+    /// without them.
+    fn finds_other(
+        &self,
+        thread: &Thread,
+        level: StackId,
+        pending: ArrayPendingId,
+        history: UsedId,
+        item: Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        if self.json.histories.agreeing(&self.json.schema, history, &item)? == Agreeing::None {
+            return Ok(true);
+        }
+        let height = self.on.cell(level).height;
+        // Items within the container differ all the same.
+        let stack = self.compared_within(thread.stack, level)?;
+        let alone = self.as_if_none_came(level)?;
+        let ends = |thread: &Thread| self.on.cell(thread.stack).height <= height;
+        let mut ways = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
+        let mut tried = 0;
+        while let Some((mut threads, mut text)) = ways.pop() {
+            // What must come is no choice: only the meter bounds how much of it is read.
+            while let Some(byte) = self.listed_byte(&threads)? {
+                meter::charge(1)?;
+                threads = self.on.step(&threads, byte)?;
+                text.push(byte);
+                if threads.is_empty() || threads.iter().any(ends) {
+                    break;
+                }
+                // Other bytes end no member.
+                if (text.len() == 1 || matches!(byte, b'"' | b',' | b']' | b'}'))
+                    && self.json.histories.agreeing(&self.json.schema, history, &text)?
+                        == Agreeing::None
+                {
+                    return Ok(true);
+                }
+            }
+            if threads.is_empty() {
+                continue;
+            }
+            if threads.iter().any(ends) {
+                if !self.json.histories.has(&self.json.schema, history, &text)? {
+                    return Ok(true);
+                }
+                continue;
+            }
+            tried += 1;
+            if tried > MAX_TRIED {
+                let what = "distinct_texts_tried";
+                return Err(LimitExceeded::new(what, MAX_TRIED).into());
+            }
+            let agreeing = self.json.histories.agreeing(&self.json.schema, history, &text)?;
+            let many = match &agreeing {
+                Agreeing::None => return Ok(true),
+                Agreeing::Few(rivals) => rivals.len() as u64,
+                Agreeing::Many(many) => u64::from(*many),
+            };
+            for thread in &threads {
+                // Further in, other items may rule some of them out.
+                let is_own = self.on.cell(self.on.level(thread.stack)).height == height;
+                if is_own && self.has_more_texts(thread, many)?
+                    || self.is_endless_below(thread, alone, false)?
+                {
+                    return Ok(true);
+                }
+            }
+            if let (Agreeing::Few(rivals), true) = (agreeing, tried > MAX_DIRECT) {
+                if self.differs_from(level, pending, &text, &rivals)? {
+                    return Ok(true);
+                }
+                continue;
+            }
+            // Digits are tried first, and blanks last: they change nothing.
+            let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
+            for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
+                let next = self.on.step(&threads, byte)?;
+                if next.is_empty() {
+                    continue;
+                }
+                let mut text = text.clone();
+                text.push(byte);
+                if !next.iter().any(ends) {
+                    ways.push((next, text));
+                } else if !self.json.histories.has(&self.json.schema, history, &text)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The byte that must come next, where that is plain to see.
+    fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+        let mut bytes = SmallVec::new();
+        Ok(match list_bytes(self.on, Some(self.json), threads, &mut bytes)? {
+            true => bytes.first().copied().filter(|_| bytes.len() == 1),
+            false => None,
+        })
+    }
+
+    /// A stack in which the items at a level and further out need not differ from any.
+    fn compared_within(&self, stack: StackId, level: StackId) -> Result<StackId, EngineError> {
+        let mut above = Vec::new();
+        let mut at = stack;
+        while at != level && at != StackId::END {
+            let &Cell { frame, parent, .. } = self.on.cell(at);
+            above.push(frame);
+            at = parent;
+        }
+        let mut at = self.as_if_none_came(at)?;
+        for frame in above.into_iter().rev() {
+            at = self.on.push(frame, at)?;
+        }
+        Ok(at)
+    }
+
+    /// Whether a value of the query can be written that has not come.
+    pub(crate) fn has_unused_item(
+        &self,
+        query: QueryId,
+        history: UsedId,
+    ) -> Result<bool, EngineError> {
+        let starts = self.json.value_starts(self.on, query)?;
+        for scalar in &starts.scalars {
+            let lexeme = self.on.lexeme(scalar.lexeme);
+            let start = lexeme.start();
+            if self.is_endless_scalar(scalar.lexeme)? {
+                return Ok(true);
+            }
+            for byte in first_bytes() {
+                let Some(state) = lexeme.next(start, byte)? else { continue };
+                if self.is_scalar_alive((scalar.lexeme, state), history, &[byte])? {
+                    return Ok(true);
+                }
+            }
+        }
+        if starts.objects.is_empty() && starts.arrays.is_none() {
+            return Ok(false);
+        }
+        let kinds = [b'{', b'['].map(|kind| self.json.histories.sets.child(history, kind));
+        if kinds == [None, None] || self.is_endless_query(query, MAX_DEPTH)? {
+            return Ok(true);
+        }
+        // All scalars have come, so one value more is a container.
+        let schemas = self.json.queries.get(query.0).required_schemas();
+        let came = u64::from(self.json.histories.len(history));
+        for &schema in schemas {
+            if self.json.schema.has_more_values(schema, came)? {
+                return Ok(true);
+            }
+        }
+        let came = self.json.histories.items(&self.json.schema, history)?;
+        for &schema in schemas {
+            if self.json.schema.has_other_value(schema, &came)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn first_bytes() -> impl Iterator<Item = u8> {
+    b"\"-0123456789ntf".iter().copied()
+}

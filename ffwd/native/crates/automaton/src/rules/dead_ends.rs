@@ -1,0 +1,392 @@
+//! Dead ends after a longest match, found in advance.
+//!
+//! Only lexemes for which [`swallowed`](crate::rules::swallowed) cannot exclude a dead end are examined
+//! here. A row of lexemes (see [`rules`](crate::rules::starts)) is examined with the stacks after them:
+//! from which of its states can it end so that something follows that it does not consume itself?
+//! The successors are other rows, so this is a search in a graph of rows, backwards from the end of
+//! the text.
+//!
+//! A row within a part that has a limit of tokens has a second exit: at the limit its lexemes end
+//! wherever they can, and the text after the part may begin with any byte. Rows do not know the
+//! number of tokens, so the search assumes that the limit may be met at any time; the matcher
+//! checks when it is.
+//!
+//! The graph may be infinite. For at most [`MAX_ROWS`] rows the search is exact: a state is dead if
+//! and only if no text leads from it to an end, or to a lexeme whose dead ends are excluded. Other
+//! rows count as alive: those beyond the limit, after a lexeme that ends anywhere, in JSON, after
+//! token sets, and with very large lexemes. Their dead ends may be found only when the text is
+//! closer to them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::EngineError;
+use crate::rules::shapes::{Fate, RowPlace, Shape};
+use crate::rules::swallowed::going_on;
+use crate::rules::tables::Rules;
+use crate::stacks::frame::Frame;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
+use ffwd_bounds::meter;
+use ffwd_grammar::NodeId;
+use ffwd_regular::expr::{ByteSet, LexState, Lexeme, Verdict};
+
+/// The most rows that one search examines.
+const MAX_ROWS: usize = 256;
+/// Which languages of a lexeme are followed by something wherever they end, whatever it is that may.
+#[derive(Clone, Copy)]
+struct Safe(Verdict);
+
+impl Safe {
+    fn of(rules: &Rules, lexeme: u32) -> Self {
+        let family = rules.families.values().find(|family| family.lexeme.get() == Some(&lexeme));
+        Self(family.map_or(0, |family| family.safe))
+    }
+
+    /// Whether some, and whether all of the languages that are left in a state are such ones.
+    fn among(self, lexeme: &Lexeme, state: LexState) -> (bool, bool) {
+        match lexeme.alive_in(state) {
+            // Not known.
+            Verdict::MAX => (false, false),
+            left => (left & self.0 != 0, left & !self.0 == 0),
+        }
+    }
+}
+
+/// How a row can end.
+struct Exit {
+    /// The states in which it does.
+    from: Vec<usize>,
+    /// Whether something may follow that is alive.
+    alive: bool,
+    /// The rows that may follow, after their first byte.
+    to: Vec<(usize, LexState)>,
+}
+
+/// Rows that are looked at, each from where it began.
+#[derive(Default)]
+struct Search {
+    keys: Vec<RowPlace>,
+    places: FxHashMap<RowPlace, usize>,
+    /// Rows to examine, the shortest stacks first.
+    pending: BinaryHeap<Reverse<(u32, usize)>>,
+    looked_into: usize,
+    /// The shapes of examined rows.
+    shapes: FxHashMap<usize, Arc<Shape>>,
+    exits: Vec<(usize, Exit)>,
+    /// Lexemes and the languages of them that ended where they take what could follow; and whether
+    /// that is all that could.
+    taking: Vec<(u32, Verdict, bool)>,
+}
+
+impl Rules {
+    /// Takes out the threads from which no text goes on to an end.
+    pub(crate) fn drop_dead_ends(
+        &self,
+        on: &impl On,
+        threads: &mut Threads,
+    ) -> Result<(), EngineError> {
+        if !self.program.swallowing.is_possible() {
+            return Ok(());
+        }
+        let mut kept = Threads::new();
+        for thread in threads.iter() {
+            if !self.is_dead_end(on, thread)? {
+                kept.push(*thread);
+            }
+        }
+        *threads = kept;
+        Ok(())
+    }
+
+    /// Whether it is known that no text goes on from a thread to an end.
+    fn is_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool, EngineError> {
+        Ok(self.fate(on, thread)?.dead)
+    }
+
+    /// Whether a thread can come to where no text goes on to an end, or is there.
+    #[inline]
+    pub(crate) fn may_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool, EngineError> {
+        Ok(self.program.swallowing.is_possible() && self.fate(on, thread)?.may_die)
+    }
+
+    /// Whether no text goes on from any of these threads to an end.
+    pub(crate) fn are_dead_ends(
+        &self,
+        on: &impl On,
+        threads: &[Thread],
+    ) -> Result<bool, EngineError> {
+        if !self.program.swallowing.is_possible() {
+            return Ok(false);
+        }
+        let mut threads: Threads = threads.iter().copied().collect();
+        self.drop_dead_ends(on, &mut threads)?;
+        Ok(threads.is_empty())
+    }
+
+    /// Whether a thread is in a row all of whose lexemes that are left are followed by something
+    /// wherever they end.
+    pub(crate) fn is_safe(&self, on: &impl On, thread: &Thread) -> bool {
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else {
+            return false;
+        };
+        if !self.program.swallowing.is_possible() {
+            return true;
+        }
+        let (some, all) = Safe::of(self, lexeme).among(on.lexeme(lexeme), thread.lex_state());
+        some && all
+    }
+
+    fn is_row(&self, on: &impl On, stack: StackId) -> bool {
+        matches!(on.cell(stack).frame, Frame::Row(_) | Frame::Begun)
+    }
+
+    /// Returns the fate of a thread; a thread without a row counts as alive.
+    fn fate(&self, on: &impl On, thread: &Thread) -> Result<Fate, EngineError> {
+        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else {
+            return Ok(Fate::default());
+        };
+        if !self.is_row(on, thread.stack) || self.is_safe(on, thread) {
+            return Ok(Fate::default());
+        }
+        let key = (lexeme, thread.stack, thread.lex_state());
+        if let Some(&known) = self.dead_ends.known.lock().get(&key) {
+            return Ok(known);
+        }
+        let mut search = Search::default();
+        self.add_row(on, &mut search, key);
+        // The fates of examined rows, and the fates if no row beyond them were alive. A few others
+        // determine those of most rows.
+        let (mut fates, mut surely);
+        let mut enough = 1;
+        loop {
+            while search.looked_into < enough {
+                let Some(Reverse((_, row))) = search.pending.pop() else { break };
+                meter::charge(16)?;
+                self.look_into(on, &mut search, row)?;
+                search.looked_into += 1;
+            }
+            // All states of all rows are looked at, twice and mostly more than once each.
+            let states = search.shapes.values().map(|shape| shape.states.len());
+            meter::charge(8 * states.sum::<usize>())?;
+            (fates, surely) = (search.fates(true), search.fates(false));
+            let is_sure = fates.get(&0) == surely.get(&0);
+            if is_sure || search.pending.is_empty() || enough >= MAX_ROWS {
+                break;
+            }
+            enough *= 2;
+        }
+        let mut known = self.dead_ends.known.lock();
+        for (row, fates) in &fates {
+            if *row == 0 || surely[row] == *fates {
+                meter::charge(2 * fates.len())?;
+                let (lexeme, stack, _) = search.keys[*row];
+                let safe = Safe::of(self, lexeme);
+                for (&state, &fate) in search.shapes[row].states.iter().zip(fates) {
+                    if safe.among(on.lexeme(lexeme), state) == (true, true) {
+                        continue;
+                    }
+                    known.entry((lexeme, stack, state)).or_insert(fate);
+                }
+            }
+        }
+        // A lexeme with too many states has none that are known to be dead.
+        Ok(*known.entry(key).or_default())
+    }
+
+    fn add_row(&self, on: &impl On, search: &mut Search, key: RowPlace) -> usize {
+        let fresh = search.keys.len();
+        let row = *search.places.entry(key).or_insert(fresh);
+        if row == fresh {
+            search.keys.push(key);
+            search.pending.push(Reverse((self.height_after(on, key.1), row)));
+        }
+        row
+    }
+
+    fn look_into(&self, on: &impl On, search: &mut Search, row: usize) -> Result<(), EngineError> {
+        let (lexeme, stack, start) = search.keys[row];
+        let Some(shape) = self.shape(on, lexeme, start)? else { return Ok(()) };
+        search.shapes.insert(row, shape.clone());
+        let safe = Safe::of(self, lexeme);
+        let is_safe = |place: &usize| safe.among(on.lexeme(lexeme), shape.states[*place]).0;
+        let from: Vec<usize> = (0..shape.states.len()).filter(is_safe).collect();
+        search.exits.push((row, Exit { from, alive: true, to: Vec::new() }));
+        for ((verdict, goes_on), from) in &shape.endings {
+            if from.iter().all(is_safe) {
+                continue;
+            }
+            let ended = on.exit(stack, ThreadLexeme::Lexeme(lexeme), *verdict, TextId::NONE)?;
+            let starts = on.starts(ended)?;
+            let mut exit = self.exit_to(on, search, starts, goes_on)?;
+            exit.from.clone_from(from);
+            let takes = self.takes_first(on, starts, goes_on)?;
+            if takes && !exit.alive {
+                search.taking.push((lexeme, *verdict, exit.to.is_empty()));
+            }
+            search.exits.push((row, exit));
+            // At a limit the inner lexemes end, even if they could continue.
+            for below in self.below_limits(on, ended) {
+                let starts = on.starts(below)?;
+                let mut exit = self.exit_to(on, search, starts, &ByteSet::EMPTY)?;
+                exit.from.clone_from(from);
+                search.exits.push((row, exit));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the exit of a row for threads that begin with none of some bytes.
+    fn exit_to(
+        &self,
+        on: &impl On,
+        search: &mut Search,
+        starts: &[Thread],
+        goes_on: &ByteSet,
+    ) -> Result<Exit, EngineError> {
+        let mut exit = Exit { from: Vec::new(), alive: false, to: Vec::new() };
+        for start in starts {
+            let ThreadLexeme::Lexeme(index) = start.lexeme else {
+                // The end of the text, a token, or the key of an object.
+                exit.alive = true;
+                break;
+            };
+            let next = on.lexeme(index).clone();
+            let begun = going_on(&next, start.lex_state())?;
+            let mut begun = begun.iter().filter(|&byte| !goes_on.contains(byte)).peekable();
+            if begun.peek().is_none() {
+                continue;
+            }
+            if !self.is_row(on, start.stack) {
+                exit.alive = true;
+                break;
+            }
+            let key = (index, start.stack, start.lex_state());
+            let mut seen: FxHashSet<LexState> = FxHashSet::default();
+            for byte in begun {
+                let Some(state) = next.next(start.lex_state(), byte)? else { continue };
+                if !seen.insert(state) {
+                    continue;
+                }
+                if Safe::of(self, index).among(&next, state).0 {
+                    exit.alive = true;
+                    break;
+                }
+                let place = (index, start.stack, state);
+                let known = self.dead_ends.known.lock().get(&place).copied();
+                match known {
+                    Some(fate) => exit.alive |= !fate.dead,
+                    None => exit.to.push((self.add_row(on, search, key), state)),
+                }
+            }
+            if exit.alive {
+                break;
+            }
+        }
+        Ok(exit)
+    }
+
+    /// Whether one of the threads can begin with one of some bytes.
+    fn takes_first(
+        &self,
+        on: &impl On,
+        starts: &[Thread],
+        goes_on: &ByteSet,
+    ) -> Result<bool, EngineError> {
+        for start in starts {
+            if let ThreadLexeme::Lexeme(index) = start.lexeme {
+                let begun = going_on(on.lexeme(index), start.lex_state())?;
+                if begun.iter().any(|byte| goes_on.contains(byte)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The first lexeme in the order of the grammar that was found to take all that could follow it,
+    /// on the way from the start of a grammar without texts.
+    pub(crate) fn taking_lexeme(&self, on: &impl On) -> Result<Option<NodeId>, EngineError> {
+        let stack = on.push(Frame::Symbol(self.program.symbols.start), StackId::END)?;
+        let mut search = Search::default();
+        for thread in on.starts(stack)? {
+            if let ThreadLexeme::Lexeme(lexeme) = thread.lexeme {
+                self.add_row(on, &mut search, (lexeme, thread.stack, thread.lex_state()));
+            }
+        }
+        // Results from earlier searches lack their reasons.
+        self.dead_ends.known.lock().clear();
+        while let Some(Reverse((_, row))) = search.pending.pop() {
+            if search.looked_into >= MAX_ROWS {
+                break;
+            }
+            self.look_into(on, &mut search, row)?;
+            search.looked_into += 1;
+        }
+        let nodes = search.taking.iter().filter_map(|&(lexeme, verdict, all)| {
+            let family =
+                self.families.values().find(|family| family.lexeme.get() == Some(&lexeme))?;
+            Some((!all, family.first_of(verdict & !family.safe)?))
+        });
+        Ok(nodes.min().map(|(_, node)| node))
+    }
+
+    fn shape(
+        &self,
+        on: &impl On,
+        lexeme: u32,
+        start: LexState,
+    ) -> Result<Option<Arc<Shape>>, EngineError> {
+        let mut shapes = self.dead_ends.shapes.lock();
+        if let Some(known) = shapes.get(&(lexeme, start)) {
+            return Ok(known.clone());
+        }
+        let shape = Shape::of(on.lexeme(lexeme), start)?.map(Arc::new);
+        shapes.insert((lexeme, start), shape.clone());
+        Ok(shape)
+    }
+}
+
+impl Search {
+    /// Returns the fates of the states of each examined row. `beyond`: whether the others are
+    /// alive.
+    fn fates(&self, beyond: bool) -> FxHashMap<usize, Vec<Fate>> {
+        let mut alive: FxHashMap<usize, Vec<bool>> = FxHashMap::default();
+        for (&row, shape) in &self.shapes {
+            alive.insert(row, vec![false; shape.states.len()]);
+        }
+        // The exits that lead to a state of a row.
+        let mut leading: FxHashMap<(usize, usize), Vec<usize>> = FxHashMap::default();
+        let mut pending: Vec<(usize, usize)> = Vec::new();
+        for (number, (row, exit)) in self.exits.iter().enumerate() {
+            let mut is_alive = exit.alive;
+            for &(to, state) in &exit.to {
+                match self.shapes.get(&to) {
+                    Some(shape) => {
+                        leading.entry((to, shape.places[&state])).or_default().push(number);
+                    }
+                    None => is_alive |= beyond,
+                }
+            }
+            if is_alive {
+                pending.extend(exit.from.iter().map(|&place| (*row, place)));
+            }
+        }
+        while let Some((row, place)) = pending.pop() {
+            let Some(states) = alive.get_mut(&row) else { continue };
+            if std::mem::replace(&mut states[place], true) {
+                continue;
+            }
+            pending.extend(self.shapes[&row].before[place].iter().map(|&before| (row, before)));
+            for &number in leading.get(&(row, place)).into_iter().flatten() {
+                let (row, exit) = &self.exits[number];
+                pending.extend(exit.from.iter().map(|&place| (*row, place)));
+            }
+        }
+        alive.into_iter().map(|(row, alive)| (row, self.shapes[&row].fates(&alive))).collect()
+    }
+}

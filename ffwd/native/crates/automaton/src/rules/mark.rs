@@ -1,0 +1,20 @@
+//! Marks: the structure of a text besides its bytes.
+
+use ffwd_grammar::NodeId;
+
+/// Something that a reading says of a place of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mark {
+    /// A part of the grammar begins: one that is reported, or a JSON value of its own.
+    Open(NodeId),
+    /// A value within a JSON value that is reported begins.
+    ValueBegins,
+    /// Before the opening quote.
+    KeyBegins,
+    /// After the closing quote.
+    KeyEnds,
+    /// That value ends.
+    ValueEnds,
+    /// The part of the grammar ends.
+    Close(NodeId),
+}

@@ -1,0 +1,110 @@
+//! The allowed next bytes, without stepping through all of them.
+
+use smallvec::SmallVec;
+
+use crate::error::EngineError;
+use crate::json::keys::Terminal;
+use crate::json::next_bytes::list_bytes;
+use crate::run::automaton::Automaton;
+use crate::stacks::thread::{Thread, ThreadLexeme};
+
+impl Automaton {
+    /// The byte that must come next, if there is exactly one and the text may not end here.
+    pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+        let mut only = None;
+        if threads.iter().any(|thread| self.is_rivalled(thread)) {
+            for byte in 0..=u8::MAX {
+                if !self.step(threads, byte)?.is_empty() && only.replace(byte).is_some() {
+                    return Ok(None);
+                }
+            }
+            return Ok(only);
+        }
+        if only_byte_of(self, threads, &mut only)? {
+            Ok(only)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
+    /// allowed, or if earlier items may exclude some.
+
+    pub fn list_bytes(
+        &self,
+        threads: &[Thread],
+        bytes: &mut SmallVec<[u8; 16]>,
+    ) -> Result<bool, EngineError> {
+        list_bytes(self, self.json(), threads, bytes)
+    }
+
+    /// Returns whether a byte is allowed next. After a lexeme that it ends, comparison with earlier
+    /// items may still exclude every continuation.
+    pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
+        // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
+        for thread in threads.iter().filter(|thread| !self.is_rivalled(thread)) {
+            let (lexeme, state) = match (thread.lexeme, self.json()) {
+                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
+                (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
+                    let node = json.keys.node(thread.key_node());
+                    match (json.keys.child(&node, byte)?, node.base) {
+                        (Some(child), _) if json.keys.is_dead(&child) => continue,
+                        (Some(_), _) => return Ok(true),
+                        (None, Some(base)) => (base.lexeme, base.state),
+                        (None, None) => continue,
+                    }
+                }
+                _ => continue,
+            };
+            if self.lexeme(lexeme).next(state, byte)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(!self.step(threads, byte)?.is_empty())
+    }
+}
+
+/// `false` as soon as two bytes, or the end, are possible.
+fn only_byte_of(
+    automaton: &Automaton,
+    threads: &[Thread],
+    only: &mut Option<u8>,
+) -> Result<bool, EngineError> {
+    let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
+    for thread in threads {
+        match thread.lexeme {
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) => return Ok(false),
+            ThreadLexeme::Key => {
+                let Some(json) = automaton.json() else { return Ok(false) };
+                let node = json.keys.node(thread.key_node());
+                if let Some(base) = node.base {
+                    match automaton.lexeme(base.lexeme).only_byte(base.state)? {
+                        Some(byte) if agree(byte) => {}
+                        _ => return Ok(false),
+                    }
+                }
+                let terminal = json.keys.terminal(&node);
+                if matches!(terminal, Terminal::Allowed(_)) && !agree(b'"') {
+                    return Ok(false);
+                }
+                for (byte, child) in json.keys.children(&node)? {
+                    if !json.keys.is_dead(&child) && !agree(byte) {
+                        return Ok(false);
+                    }
+                }
+            }
+            ThreadLexeme::Lexeme(index) => {
+                let lexeme = automaton.lexeme(index);
+                if thread.lex_state().accepts() {
+                    // More of the lexeme, or what follows it: rarely the same single byte.
+                    return Ok(false);
+                }
+                match lexeme.only_byte(thread.lex_state())? {
+                    Some(byte) if agree(byte) => {}
+                    _ => return Ok(false),
+                }
+            }
+        }
+    }
+    Ok(only.is_some())
+}

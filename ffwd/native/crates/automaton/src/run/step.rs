@@ -1,0 +1,182 @@
+//! How a byte leads from one configuration to the next.
+
+use crate::error::EngineError;
+use crate::json::step_key::KeyStep;
+use crate::run::automaton::Automaton;
+use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
+use ffwd_bounds::meter;
+use ffwd_regular::expr::lexeme::Ends;
+use ffwd_regular::expr::Verdict;
+
+impl Automaton {
+    /// The same, without those that can only become items that came.
+    pub(crate) fn following_alive(
+        &self,
+        stack: StackId,
+        transcript: TextId,
+    ) -> Result<Threads, EngineError> {
+        let threads = self.following(stack, transcript)?;
+        match transcript {
+            TextId::NONE | TextId::ANY => Ok(threads),
+            _ => match self.compared() {
+                Some(compared) => compared.unrivalled(threads),
+                None => Ok(threads),
+            },
+        }
+    }
+
+    /// Returns the exit of a thread whose lexeme ends here.
+    pub fn exit_thread(&self, thread: &Thread, accept: Verdict) -> Result<StackId, EngineError> {
+        let text = match thread.transcript {
+            TextId::NONE => thread.text,
+            transcript if self.ends_compared_item(thread)? => transcript,
+            _ => thread.text,
+        };
+        self.exit(thread.stack, thread.lexeme, accept, text)
+    }
+
+    /// The threads after one more byte; none if no text goes on so.
+    pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
+        meter::charge(1 + threads.len())?;
+        let mut next = Threads::new();
+        for thread in threads {
+            self.step_thread(thread, byte, &mut next)?;
+        }
+        self.settle(&mut next)?;
+        Ok(next)
+    }
+
+    /// Sorts threads, makes those one that differ only in what follows them, and takes out those
+    /// from which no text goes on to an end.
+    pub fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
+        if threads.len() > 1 {
+            threads.sort_unstable();
+            threads.dedup();
+            if let Some(rules) = self.rules() {
+                rules.merge(self, threads)?;
+            }
+        }
+        match self.rules() {
+            Some(rules) => rules.drop_dead_ends(self, threads),
+            None => Ok(()),
+        }
+    }
+
+    fn step_thread(
+        &self,
+        thread: &Thread,
+        byte: u8,
+        next: &mut Threads,
+    ) -> Result<(), EngineError> {
+        match thread.lexeme {
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+            ThreadLexeme::Key => self.step_key(thread, byte, next)?,
+            ThreadLexeme::Lexeme(index) => {
+                let lexeme = self.lexeme(index);
+                let state = thread.lex_state();
+                let after = lexeme.next(state, byte)?;
+                let goes_on = after.is_some();
+                if let Some(after) = after {
+                    let transcript = self.append(thread.transcript, byte)?;
+                    if after.is_final() {
+                        let ended = Thread { transcript, ..*thread };
+                        let stack = self.exit_thread(&ended, lexeme.accept(after))?;
+                        next.extend(self.following_alive(stack, transcript)?);
+                    } else {
+                        let text = self.append(thread.text, byte)?;
+                        let thread = Thread { state: after.0, text, transcript, ..*thread };
+                        if self.is_unrivalled(&thread)? {
+                            next.push(thread);
+                        }
+                    }
+                }
+                if state.accepts() && !(goes_on && lexeme.spec().ends != Ends::Anywhere) {
+                    let stack = self.exit_thread(thread, lexeme.accept(state))?;
+                    for start in &self.following(stack, thread.transcript)? {
+                        self.step_thread(start, byte, next)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
+        match self.json() {
+            Some(json) if text != TextId::NONE => Ok(json.keys.texts.append(text, byte)?),
+            _ => Ok(text),
+        }
+    }
+
+    /// Whether a thread may become an item that has not come.
+    #[inline]
+    pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        self.json().map_or(Ok(true), |json| json.compared(self).is_unrivalled(thread))
+    }
+
+    fn step_key(&self, thread: &Thread, byte: u8, next: &mut Threads) -> Result<(), EngineError> {
+        let Some(json) = self.json() else { return Ok(()) };
+        match json.step_key(self, thread, byte)? {
+            KeyStep::Refused => {}
+            KeyStep::Within(thread) => {
+                if self.is_unrivalled(&thread)? {
+                    next.push(thread);
+                }
+            }
+            KeyStep::Ended(stack, transcript) => {
+                next.extend(self.following_alive(stack, transcript)?);
+            }
+            KeyStep::Other(thread) => self.step_thread(&thread, byte, next)?,
+        }
+        Ok(())
+    }
+
+    /// Whether an item that later ones are compared with ends with a thread's lexeme.
+    pub fn ends_compared_item(&self, thread: &Thread) -> Result<bool, EngineError> {
+        match self.json().filter(|_| self.cell(thread.stack).ends_compared_item) {
+            Some(json) => json.ends_compared_item(self, thread),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether the text may end here.
+    pub fn accepts(&self, threads: &[Thread]) -> Result<bool, EngineError> {
+        for thread in threads {
+            match thread.lexeme {
+                ThreadLexeme::End => return Ok(true),
+                ThreadLexeme::Key | ThreadLexeme::Tokens(_) => {}
+                ThreadLexeme::Lexeme(index) => {
+                    let accept = self.lexeme(index).accept(thread.lex_state());
+                    if accept != 0 {
+                        let stack = self.exit_thread(thread, accept)?;
+                        if self.accepts(self.starts(stack)?)? {
+                            return Ok(true);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The threads after a run of bytes; `None` as soon as no text goes on so.
+    pub fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError> {
+        let mut current: Threads = threads.iter().copied().collect();
+        let mut rest = bytes;
+        loop {
+            if let [thread] = current.as_mut_slice() {
+                if let Some(json) = self.json() {
+                    rest = json.walk_names(thread, rest)?;
+                }
+            }
+            let Some((&byte, after)) = rest.split_first() else { return Ok(Some(current)) };
+            current = self.step(&current, byte)?;
+            if current.is_empty() {
+                return Ok(None);
+            }
+            rest = after;
+        }
+    }
+}

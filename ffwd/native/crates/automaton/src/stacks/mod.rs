@@ -1,0 +1,8 @@
+//! Stacks of frames, and the threads that stand on them. Knows what no frame means.
+
+pub(crate) mod cells;
+pub(crate) mod frame;
+pub(crate) mod ids;
+pub(crate) mod lexemes;
+pub(crate) mod on;
+pub(crate) mod thread;

@@ -1,0 +1,38 @@
+//! How JSON texts are written, where their schemas leave a choice.
+
+use ffwd_grammar::Whitespace;
+use ffwd_json_schema::Numbers;
+
+/// In which order the properties of an object come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PropertyOrder {
+    /// As they are declared, and undeclared ones last.
+    #[default]
+    Declared,
+    /// In any order.
+    Any,
+}
+
+/// How a JSON text is written, where its schema leaves a choice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Writing {
+    /// Which white space stands between values.
+    pub whitespace: Whitespace,
+    /// In which order the members of objects come.
+    pub property_order: PropertyOrder,
+    /// Which notations of numbers are written.
+    pub numbers: Numbers,
+}
+
+impl Writing {
+    /// Whether not every valid text is written: what is only observed is then kept apart.
+    pub(crate) fn narrows(&self) -> bool {
+        self.property_order != PropertyOrder::Any || self.numbers != Numbers::Any
+    }
+}
+
+impl From<Whitespace> for Writing {
+    fn from(whitespace: Whitespace) -> Self {
+        Self { whitespace, ..Self::default() }
+    }
+}
