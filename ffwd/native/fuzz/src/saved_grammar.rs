@@ -9,11 +9,12 @@ use crate::engine::engine;
 use crate::seal::sealed;
 use crate::session::{save_and_load, walk};
 
-/// Whether an input has a grammar.
+/// Whether an input has a grammar, even one that this vocabulary cannot write.
 pub fn is_read(data: &[u8]) -> bool {
     let Some((_, payload)) = data.split_first() else { return false };
     let engine = engine();
-    saved::load_grammar(&sealed(b'G', payload, &engine), &engine).is_ok()
+    let loaded = saved::load_grammar(&sealed(b'G', payload, &engine), &engine);
+    loaded.err().is_none_or(|error| error.reason() == "refused")
 }
 
 pub fn run(data: &[u8]) {

@@ -79,7 +79,7 @@ impl Features {
 /// Reads subschemas and notes which others they lead to.
 pub struct Reader<'d> {
     pub(super) document: &'d Document,
-    options: &'d SchemaOptions,
+    pub(super) options: &'d SchemaOptions,
     features: Features,
     /// Those of the first document.
     root_rules: Rules,
