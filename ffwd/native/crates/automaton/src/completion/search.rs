@@ -80,7 +80,7 @@ const MAX_BEGINNINGS: usize = 2_000;
 const MAX_MEMBERS: usize = 128;
 
 /// A stack that the search has come to.
-struct Visit {
+struct SearchVisit {
     at: Between,
     length: u32,
     from: usize,
@@ -304,13 +304,14 @@ impl Completing<'_> {
         let left = self.left_of(start.0).filter(|&left| left > MANY);
         let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
         let (text, tokens) = (Arc::from([]), SmallVec::new());
-        let mut visits = vec![Visit { at: start, length: 0, from: 0, text, tokens, is_key: false }];
+        let mut visits =
+            vec![SearchVisit { at: start, length: 0, from: 0, text, tokens, is_key: false }];
         // By about how long the whole is, then by what is left, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
         while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
             meter::charge(4)?;
-            let &Visit { at, length, .. } = &visits[current];
+            let &SearchVisit { at, length, .. } = &visits[current];
             if shortest.get(&at) != Some(&current) {
                 continue;
             }
@@ -367,14 +368,14 @@ impl Completing<'_> {
                 let whole = u64::from(length) + left + left / 4;
                 shortest.insert(to, visits.len());
                 queue.push(Reverse((whole, left, Reverse(visits.len()))));
-                visits.push(Visit { at: to, length, from: current, text, tokens, is_key });
+                visits.push(SearchVisit { at: to, length, from: current, text, tokens, is_key });
             }
         }
         Ok(None)
     }
 
     /// The way to a visit, from the first one.
-    fn edge_of(&self, visits: &[Visit], last: usize) -> Edge {
+    fn edge_of(&self, visits: &[SearchVisit], last: usize) -> Edge {
         let mut way = Vec::new();
         let mut visit = last;
         while visit != 0 {
@@ -387,7 +388,7 @@ impl Completing<'_> {
         let mut distinct: Vec<Arc<[u8]>> = Vec::new();
         let mut item: Vec<u8> = Vec::new();
         for &visit in &way {
-            let Visit { from, text, is_key, .. } = &visits[visit];
+            let SearchVisit { from, text, is_key, .. } = &visits[visit];
             let level = self.automaton.cell(visits[*from].at.0).height;
             if *is_key && level == height {
                 distinct.push(text.clone());

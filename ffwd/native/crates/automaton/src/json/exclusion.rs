@@ -26,7 +26,7 @@ const MAX_WAYS: usize = 4096;
 
 /// A monitor's demands on a member's value.
 #[derive(Clone, Debug)]
-pub struct Demand {
+pub struct MemberDemand {
     /// The demand of the alternative itself.
     pub schema: SchemaId,
     /// How far the monitor has come after the member.
@@ -51,7 +51,7 @@ impl Json {
         place: &Place,
         members: &Members,
         key: Key,
-    ) -> Result<Option<Demand>, EngineError> {
+    ) -> Result<Option<MemberDemand>, EngineError> {
         let monitors = self.group(group);
         let monitor = &monitors.monitors[at as usize];
         let Members { seen, count, .. } = members;
@@ -61,7 +61,7 @@ impl Json {
         let (asking, kept) = monitor.split(&place.pending, key);
         let told_apart = asking.none();
         let (required, watched) = (smallvec![], smallvec![]);
-        let mut demand = Demand { schema, ordered, required, kept, told_apart, watched };
+        let mut demand = MemberDemand { schema, ordered, required, kept, told_apart, watched };
         let cases = match key {
             Key::Name(name) if !asking.is_empty() => monitor.cases.get(&name),
             _ => None,
@@ -165,7 +165,7 @@ impl Json {
     /// exclusions, as few as possible.
     fn ways(
         &self,
-        demand: &Demand,
+        demand: &MemberDemand,
         is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
     ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
         let mut ways = SmallVec::new();
@@ -181,7 +181,7 @@ impl Json {
     /// The same where the class of the value decides about some exclusions.
     fn ways_of_cases(
         &self,
-        demand: &Demand,
+        demand: &MemberDemand,
         cases: &Cases,
         mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
     ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
@@ -212,7 +212,7 @@ impl Json {
 /// Adds the way to leave exclusions, with values of a schema only.
 fn add_way(
     json: &Json,
-    demand: &Demand,
+    demand: &MemberDemand,
     leaving: &ExclusionSet,
     schema: Option<SchemaId>,
     ways: &mut SmallVec<[SchemaId; 1]>,

@@ -14,8 +14,6 @@ pub(crate) mod exclusion;
 pub(crate) mod exclusion_set;
 pub(crate) mod flow;
 pub(crate) mod history;
-#[cfg(test)]
-mod item_tests;
 pub(crate) mod items;
 pub(crate) mod key_texts;
 pub mod keys;
@@ -39,6 +37,8 @@ pub(crate) mod rivals;
 pub(crate) mod spare;
 pub(crate) mod step_key;
 pub(crate) mod tables;
+#[cfg(test)]
+mod test_items;
 #[cfg(test)]
 mod tests;
 pub(crate) mod used_keys;

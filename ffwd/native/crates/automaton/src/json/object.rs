@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::interning::intern::ShortHash;
-use crate::json::exclusion::Demand;
+use crate::json::exclusion::MemberDemand;
 use crate::json::keys::{KeySet, OtherKeys};
 use crate::json::monitor::{Key, Monitor, Place};
 use crate::json::name_set::NameSet;
@@ -155,7 +155,7 @@ impl Json {
         };
         let languages = accept.map_or(0, |accept| state.open.of_verdict(accept));
         let mut schemas = Schemas::new(self.narrows);
-        let mut demands: Vec<(u32, Demand)> = Vec::with_capacity(state.live.len());
+        let mut demands: Vec<(u32, MemberDemand)> = Vec::with_capacity(state.live.len());
         let mut remembers = false;
         for &Live { monitor: at, ref place } in state.live.iter() {
             let monitor = &group.monitors[at as usize];

@@ -74,7 +74,7 @@ impl Labels {
 }
 
 /// Symbols, by their ranks, with the stacks after them.
-type Expanding = BTreeMap<(u32, SymbolId, Label), SmallVec<[StackId; 2]>>;
+type ExpandingMarked = BTreeMap<(u32, SymbolId, Label), SmallVec<[StackId; 2]>>;
 
 /// The lexemes that may begin on a stack, before they become threads.
 #[derive(Default)]
@@ -82,7 +82,7 @@ struct Found {
     labels: Labels,
     leaves: BTreeMap<(NodeId, Label), SmallVec<[StackId; 2]>>,
     threads: BTreeMap<Label, Threads>,
-    symbols: Expanding,
+    symbols: ExpandingMarked,
 }
 
 impl Found {
@@ -136,7 +136,7 @@ fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>
 }
 
 /// The position of a lexeme among its competitors.
-type Place = (Label, StackId, Longest);
+type Competitor = (Label, StackId, Longest);
 
 impl Rules {
     /// As [`Rules::starts`], with marks.
@@ -255,7 +255,7 @@ impl Rules {
     fn begin_marked(&self, on: &impl On, found: Found) -> Result<Vec<Beginning>, EngineError> {
         let Found { labels, leaves, mut threads, .. } = found;
         let mut apart: BTreeMap<(Label, StackId), Vec<Ast>> = BTreeMap::new();
-        let mut longest: BTreeMap<ScopeId, BTreeMap<Place, Vec<Ast>>> = BTreeMap::new();
+        let mut longest: BTreeMap<ScopeId, BTreeMap<Competitor, Vec<Ast>>> = BTreeMap::new();
         for ((node, label), stacks) in leaves {
             let after = self.union(on, &stacks)?;
             match self.program.leaves.get(&node) {
@@ -307,10 +307,10 @@ impl Rules {
     fn begin_marked_row(
         &self,
         on: &impl On,
-        row: BTreeMap<Place, Vec<Ast>>,
+        row: BTreeMap<Competitor, Vec<Ast>>,
         threads: &mut BTreeMap<Label, Threads>,
     ) -> Result<(), EngineError> {
-        let row: Vec<(Place, Ast)> =
+        let row: Vec<(Competitor, Ast)> =
             row.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
         let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
         let nowhere = self.union(on, &[])?;

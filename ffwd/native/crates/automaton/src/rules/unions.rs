@@ -27,11 +27,11 @@ const MAX_SPLICED: usize = 16;
 /// The common top of merged threads: a frame, and the layout of the value below it.
 type Top = (Frame, Option<LayoutId>);
 
-type Members = SmallVec<[StackId; 8]>;
+type UnionMembers = SmallVec<[StackId; 8]>;
 
 /// The unions that were found while one is factored, and how many stacks may still be looked at.
 struct Factoring {
-    known: FxHashMap<Members, StackId>,
+    known: FxHashMap<UnionMembers, StackId>,
     left: usize,
 }
 
@@ -56,8 +56,12 @@ impl Rules {
     }
 
     /// The members of several stacks; `None` where one of them is a union that is not factored.
-    fn spliced(&self, on: &impl On, stacks: &[StackId]) -> Result<Option<Members>, EngineError> {
-        let mut members = Members::new();
+    fn spliced(
+        &self,
+        on: &impl On,
+        stacks: &[StackId],
+    ) -> Result<Option<UnionMembers>, EngineError> {
+        let mut members = UnionMembers::new();
         for &stack in stacks {
             match on.cell(stack).frame {
                 Frame::Union(union) => {
@@ -78,7 +82,7 @@ impl Rules {
 
     /// A union whose members are not factored.
     fn wide_union(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId, EngineError> {
-        let mut members = Members::new();
+        let mut members = UnionMembers::new();
         for &stack in stacks {
             match on.cell(stack).frame {
                 Frame::Union(union) => {
@@ -101,11 +105,11 @@ impl Rules {
     fn intern_union(
         &self,
         on: &impl On,
-        mut members: Members,
+        mut members: UnionMembers,
         is_wide: bool,
     ) -> Result<StackId, EngineError> {
         // A symbol that may be empty already implies its successors.
-        let mut implied: Members = members
+        let mut implied: UnionMembers = members
             .iter()
             .filter(|&&member| self.may_be_empty(on, member))
             .map(|&member| on.cell(member).parent)
@@ -136,7 +140,7 @@ impl Rules {
     fn factor(
         &self,
         on: &impl On,
-        members: Members,
+        members: UnionMembers,
         factoring: &mut Factoring,
         depth: usize,
     ) -> Result<Option<StackId>, EngineError> {
@@ -159,7 +163,7 @@ impl Rules {
         let left = factoring.left.checked_sub(members.len());
         let (Some(left), Some(depth)) = (left, depth.checked_sub(1)) else { return Ok(None) };
         factoring.left = left;
-        let mut factored = Members::new();
+        let mut factored = UnionMembers::new();
         for member in &members {
             let same =
                 top(member).and_then(|frame| by_top.remove(&frame).map(|same| (frame, same)));

@@ -77,22 +77,22 @@ impl Automaton {
             }
             Grammar::Json { schema, writing } => {
                 let root = schema.root();
-                let lexemes = &automaton.stacks.lexemes;
-                let json = Json::new(schema, &writing, &[&writing.whitespace], lexemes)?;
+                let Self { stacks, json, .. } = &mut *automaton;
+                let whitespaces = [&writing.whitespace];
+                let json = json.insert(Json::new(schema, &writing, &whitespaces, &stacks.lexemes)?);
                 let root = json.root_value(root, &writing.whitespace)?;
-                automaton.json = Some(json);
                 automaton.push_root(root, StackId::END)?
             }
             Grammar::Rules { program, json } => {
                 let mut values = Vec::new();
                 if let Some(RuleSchemas { schema, roots, writing }) = json {
                     let whitespaces: Vec<&Whitespace> = roots.iter().map(|(_, own)| own).collect();
-                    let lexemes = &automaton.stacks.lexemes;
-                    let json = Json::new(schema, &writing, &whitespaces, lexemes)?;
+                    let Self { stacks, json, .. } = &mut *automaton;
+                    let json =
+                        json.insert(Json::new(schema, &writing, &whitespaces, &stacks.lexemes)?);
                     for (root, whitespace) in &roots {
                         values.push(json.root_value(*root, whitespace)?);
                     }
-                    automaton.json = Some(json);
                 }
                 let start = program.symbols.start;
                 automaton.rules = Some(Rules::new(program, values));

@@ -39,11 +39,11 @@ pub struct Marks {
 }
 
 impl Marks {
-    fn and(&self, edge: Edge, more: &[Mark]) -> Self {
+    fn and(&self, edge: Side, more: &[Mark]) -> Self {
         let mut marks = self.clone();
         match edge {
-            Edge::Before => marks.before.extend_from_slice(more),
-            Edge::After => marks.after.extend_from_slice(more),
+            Side::Before => marks.before.extend_from_slice(more),
+            Side::After => marks.after.extend_from_slice(more),
         }
         marks
     }
@@ -51,7 +51,7 @@ impl Marks {
 
 /// A place of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Edge {
+enum Side {
     Before,
     After,
 }
@@ -179,12 +179,12 @@ impl Marked<'_> {
                 let after = lexeme.next(state, byte)?;
                 if let Some(after) = after {
                     let begun = self.mark_of_start(thread)?;
-                    let marks = marks.and(Edge::Before, begun.as_slice());
+                    let marks = marks.and(Side::Before, begun.as_slice());
                     let transcript = self.automaton.append(thread.transcript, byte)?;
                     if after.is_final() {
                         let ended = Thread { transcript, ..*thread };
                         self.leave(&ended, lexeme.accept(after), &mut |more, threads| {
-                            let marks = marks.and(Edge::After, more);
+                            let marks = marks.and(Side::After, more);
                             threads.iter().for_each(|&thread| out(&marks, thread));
                             Ok(())
                         })?;
@@ -195,7 +195,7 @@ impl Marked<'_> {
                 }
                 if state.accepts() && !(after.is_some() && lexeme.spec().ends != Ends::Anywhere) {
                     self.leave(thread, lexeme.accept(state), &mut |more, threads| {
-                        let marks = marks.and(Edge::Before, more);
+                        let marks = marks.and(Side::Before, more);
                         let mut threads = threads.iter();
                         threads.try_for_each(|start| self.step_with(start, byte, &marks, out))
                     })?;
@@ -234,11 +234,11 @@ impl Marked<'_> {
                 if self.automaton.is_unrivalled(&next)? {
                     let is_first = json.keys.node(thread.key_node()).is_before_quote();
                     let begun: &[Mark] = if is_first { &[Mark::KeyBegins] } else { &[] };
-                    out(&marks.and(Edge::Before, begun), next);
+                    out(&marks.and(Side::Before, begun), next);
                 }
             }
             KeyStep::Ended(stack, transcript) => {
-                let marks = marks.and(Edge::After, &[Mark::KeyEnds]);
+                let marks = marks.and(Side::After, &[Mark::KeyEnds]);
                 let threads = self.automaton.following_alive(stack, transcript)?;
                 threads.into_iter().for_each(|thread| out(&marks, thread));
             }
@@ -264,7 +264,7 @@ impl Marked<'_> {
                 }
                 let after = self.automaton.cell(thread.stack).parent;
                 self.begin_after(after, TextId::NONE, None, &mut |more, threads| {
-                    let marks = marks.and(Edge::After, more);
+                    let marks = marks.and(Side::After, more);
                     threads.iter().for_each(|&thread| out(&marks, thread));
                     Ok(())
                 })
@@ -272,7 +272,7 @@ impl Marked<'_> {
             ThreadLexeme::Lexeme(index) if thread.lex_state().accepts() => {
                 let accept = self.automaton.lexeme(index).accept(thread.lex_state());
                 self.leave(thread, accept, &mut |more, threads| {
-                    let marks = marks.and(Edge::Before, more);
+                    let marks = marks.and(Side::Before, more);
                     let mut threads = threads.iter();
                     threads.try_for_each(|next| self.step_token(next, token, &marks, out))
                 })

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn frames_and_cells_stay_small() {
         assert_eq!(std::mem::size_of::<Frame>(), 8);
-        assert_eq!(std::mem::size_of::<Cell>(), 64);
+        assert_eq!(std::mem::size_of::<Cell>(), 72);
     }
 
     #[test]
