@@ -11,10 +11,11 @@ use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
 use super::memory::{map_entry, Held};
 use super::object_group::ObjectGroupId;
+use ffwd_json_schema::numbers;
 use ffwd_json_schema::{Normal, SchemaId, StringSpec};
 use ffwd_regular::expr::lexeme::{after_value, first_bits, Ends};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
-use ffwd_regular::regex::{numbers, Ast, CharClass};
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// An interned question of which schemas a value satisfies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

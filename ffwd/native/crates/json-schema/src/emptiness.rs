@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 use super::error::LimitExceeded;
 use super::lattice::common_step;
 use super::number_range::NumberRange;
+use super::numbers::{self, Bound, NumberConstraint, NumberError};
 use super::options::{Numbers, SchemaOptions};
 use super::{NumberSpec, StringSpec};
 use ffwd_regular::regex::decimal::MAX_DIGITS;
-use ffwd_regular::regex::numbers::{self, Bound, NumberConstraint, NumberError};
 use ffwd_regular::regex::Ast;
 use ffwd_regular::regex::MAX_EXCLUDED_STEPS;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::dialect::{Dialect, Keyword};
 use super::document::{escaped, Document, NodeId, Value};
 use super::error::{LimitExceeded, SchemaError};
+use super::formats;
 use super::options::{Policy, SchemaOptions};
 use super::program::Program;
 use super::resources::{WITH_SCHEMA, WITH_SCHEMA_MAP};
 use super::rules::Rules;
-use ffwd_regular::regex::formats;
 
 /// The most characters of all pointers of a report together.
 const MAX_CHARACTERS: usize = 64 << 20;

@@ -4,9 +4,10 @@ use num_bigint::{BigInt, Sign};
 
 use super::error::LimitExceeded;
 use super::number_range::{NumberRange, RangeEnd};
+use super::numbers::NumberKinds;
 use ffwd_regular::regex::decimal::MAX_EXPONENT;
+use ffwd_regular::regex::Decimal;
 use ffwd_regular::regex::MAX_EXCLUDED_STEPS;
-use ffwd_regular::regex::{Decimal, NumberKinds};
 
 /// Multiples that are looked at to find those which are not excluded.
 const MAX_MULTIPLES_SEEN: usize = 1 << 18;

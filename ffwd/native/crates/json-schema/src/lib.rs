@@ -49,7 +49,7 @@
 //! 3. `intern`: a [`SchemaId`] is a set of demands that must all hold: subschemas, equal `values`,
 //!    and negations of schemas. `plain` and `shape` resolve the obvious cases at once.
 //! 4. `expand`, `own`, `keys` and `merge`: the constraints on one value become alternatives per
-//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`). `combine` and `exclude`
+//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`), and `numbers` are written. `combine` and `exclude`
 //!    join them by logic, `unevaluated` with the members that they have evaluated.
 //! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value, and for items that
 //!    depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
@@ -76,6 +76,7 @@ mod exclude;
 mod expand;
 mod fidelity;
 mod filling;
+pub mod formats;
 mod holds;
 mod intern;
 mod keys;
@@ -87,6 +88,7 @@ mod merge;
 mod normal;
 mod normalise;
 mod number_range;
+pub mod numbers;
 mod one_of;
 mod options;
 mod own;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::error::LimitExceeded;
 use super::lattice::Lattice;
-use ffwd_regular::regex::{Decimal, NumberKinds};
+use super::numbers::NumberKinds;
+use ffwd_regular::regex::Decimal;
 
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

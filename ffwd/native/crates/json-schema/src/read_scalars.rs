@@ -3,12 +3,13 @@
 use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
 use super::error::{shortened, LimitExceeded, SchemaError};
+use super::formats;
 use super::number_range::{NumberRange, RangeEnd};
 use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
 use super::StringSpec;
 use ffwd_regular::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
-use ffwd_regular::regex::{ecma, formats, Ast, Decimal, DecimalError, PatternErrorKind};
+use ffwd_regular::regex::{ecma, Ast, Decimal, DecimalError, PatternErrorKind};
 
 impl<'d> Reader<'d> {
     pub(super) fn numbers(

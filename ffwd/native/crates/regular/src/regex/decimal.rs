@@ -94,7 +94,7 @@ impl Decimal {
     }
 
     /// The power of ten of the first significant digit: 2 for 123, -1 for 0.5, 0 for zero.
-    pub(crate) fn leading_exponent(&self) -> i64 {
+    pub fn leading_exponent(&self) -> i64 {
         if self.is_zero() {
             0
         } else {
@@ -103,12 +103,14 @@ impl Decimal {
     }
 
     /// The value without its sign.
-    pub(crate) fn magnitude(&self) -> Self {
+    #[must_use]
+    pub fn magnitude(&self) -> Self {
         Self { negative: false, ..self.clone() }
     }
 
     /// The digits with the decimal point after the first: 1.25 for -125. Zero for zero.
-    pub(crate) fn mantissa(&self) -> Self {
+    #[must_use]
+    pub fn mantissa(&self) -> Self {
         Self {
             negative: false,
             digits: self.digits.clone(),
@@ -116,7 +118,9 @@ impl Decimal {
         }
     }
 
-    pub(crate) fn negated(&self) -> Self {
+    /// The value with the other sign; zero stays zero.
+    #[must_use]
+    pub fn negated(&self) -> Self {
         Self { negative: !self.negative && !self.is_zero(), ..self.clone() }
     }
 
@@ -186,7 +190,7 @@ impl Decimal {
 
     /// The plain digits before and after the decimal point, without sign: `("0", "05")` for
     /// -0.05, `("1200", "")` for 1200.
-    pub(crate) fn plain_parts(&self) -> (String, String) {
+    pub fn plain_parts(&self) -> (String, String) {
         let point = self.digits.len() as i64 + self.exponent;
         let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
         if self.is_zero() {

@@ -86,8 +86,8 @@ pub(super) fn hexadecimal(digits: &[char]) -> Option<u32> {
     (!digits.is_empty()).then(|| digits.iter().try_fold(0, add)).flatten()
 }
 
-/// The class of `\p{name}`.
-pub(super) fn property(name: &str) -> Option<CharClass> {
+/// The class of `\p{name}`; none if Unicode has no property of that name.
+pub fn property(name: &str) -> Option<CharClass> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '=');
     // Also keeps the name from ending the expression that is made of it.
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {

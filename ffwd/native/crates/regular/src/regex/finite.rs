@@ -19,13 +19,13 @@ const LIMIT_EXPONENT: i16 = 308;
 /// Zeros of a fraction that are counted.
 const MAX_ZEROS: i16 = 400;
 
-/// The bound below which numbers are: see `LIMIT_DIGITS`.
-pub(super) fn limit() -> Decimal {
+/// The bound below which all numbers are, 1.7976931348623158e308.
+pub fn limit() -> Decimal {
     power(LIMIT_DIGITS, LIMIT_EXPONENT)
 }
 
 /// The greatest finite double, as it is written.
-pub(super) fn greatest() -> Decimal {
+pub fn greatest() -> Decimal {
     power(b"17976931348623157", LIMIT_EXPONENT)
 }
 
@@ -80,7 +80,8 @@ pub struct Finite {
 }
 
 impl Finite {
-    pub(crate) fn new(kind: FiniteKind) -> Self {
+    /// All numbers of the kind.
+    pub fn new(kind: FiniteKind) -> Self {
         Self { kind, place: Place::Start, room: LIMIT_EXPONENT, tied: Some(0), exponent: 0 }
     }
 

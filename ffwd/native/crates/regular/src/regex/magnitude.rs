@@ -26,26 +26,37 @@ pub const MAX_EXCLUDED_STEPS: usize = 8;
 /// Whether a decimal point comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Point {
+    /// With or without a point.
     Optional,
+    /// Digits alone.
     Forbidden,
+    /// With a point.
     Required,
 }
 
 /// One end of the magnitudes, which is not negative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
+    /// Where the range ends.
     pub value: Decimal,
+    /// Whether the value itself is out of bounds.
     pub exclusive: bool,
 }
 
 /// The constraints on a number, all of which must hold.
 #[derive(Clone, Debug)]
 pub struct MagnitudeConstraint {
+    /// The lower bound.
     pub low: Option<End>,
+    /// The upper bound.
     pub high: Option<End>,
+    /// Above 0, and so are those of `not_multiple_of`.
     pub multiple_of: Option<Decimal>,
+    /// Steps of which no number is a multiple.
     pub not_multiple_of: Vec<Decimal>,
+    /// Values that no number has.
     pub excluded: Vec<Decimal>,
+    /// Whether there is a decimal point.
     pub point: Point,
 }
 

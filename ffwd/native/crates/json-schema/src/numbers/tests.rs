@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use super::super::oracle::{matches, size};
 use super::*;
+use ffwd_regular::expr::{Lexeme, LexemeSpec, Spelling};
+use ffwd_regular::regex::oracle::{matches, size};
 
 fn decimal(text: &str) -> Decimal {
     Decimal::parse(text).unwrap()
@@ -455,4 +456,32 @@ fn multiples_with_exponents() {
     let long = |text: &str| format!("{}{text}", "7".repeat(900));
     let sum = integers(step(&long("e-899")));
     assert!(matches!(spellings(&sum), Ok(_) | Err(NumberError::StepTooLong)));
+}
+
+#[test]
+fn multiples_are_lexemes() {
+    let constraint = NumberConstraint {
+        multiple_of: Some(decimal("0.7")),
+        none_of: vec![decimal("1.4")],
+        ..NumberConstraint::default()
+    };
+    let language = spellings(&constraint).unwrap();
+    let lexeme = Lexeme::new(LexemeSpec::new(Spelling::Utf8, [language.clone()])).unwrap();
+    let accepts = |text: &str| {
+        let next = |state, byte| lexeme.next(state, byte).unwrap();
+        let end = text.bytes().try_fold(lexeme.start(), next);
+        end.is_some_and(|end| lexeme.accept(end) == 1)
+    };
+    for tenths in 0..300 {
+        for text in [
+            format!("{}.{}", tenths / 10, tenths % 10),
+            format!("-{}.{}0", tenths / 10, tenths % 10),
+            format!("{tenths}e1"),
+        ] {
+            let expected = matches(&language, &text);
+            assert_eq!(accepts(&text), expected, "{text}");
+            assert_eq!(language.matches(&text), Ok(expected));
+        }
+    }
+    assert!(accepts("0.7") && !accepts("1.4"));
 }

@@ -1,6 +1,6 @@
 //! Languages of decimal digits that compare in a given way with other digits.
 
-use super::{Ast, CharClass};
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// One digit of `low..=high`, none if `low > high`.
 pub(super) fn digit(low: u8, high: u8) -> Ast {
@@ -118,8 +118,8 @@ fn canonical(less: Ast, length: usize) -> Ast {
 
 #[cfg(test)]
 mod tests {
-    use super::super::oracle::matches;
     use super::*;
+    use ffwd_regular::regex::oracle::matches;
 
     #[test]
     fn naturals_are_exactly_those_between() {

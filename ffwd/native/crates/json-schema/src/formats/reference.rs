@@ -2,7 +2,7 @@
 
 use super::network::ipv6;
 use super::{class, hexadecimal, literal, many, one_of, percent_encoded, some};
-use crate::regex::{Ast, CharClass};
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// The characters of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

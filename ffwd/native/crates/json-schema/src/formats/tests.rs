@@ -1,5 +1,5 @@
-use super::super::oracle::{matches, size};
 use super::*;
+use ffwd_regular::regex::oracle::{matches, size};
 
 /// A format, texts of it, texts that are not. The verdicts are those of jsonschema-rs.
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -420,6 +420,16 @@ fn formats_are_decided_as_the_reference_does() {
         }
         for text in *invalid {
             assert!(!matches(&ast, text), "{text:?} is no {name}");
+        }
+    }
+}
+
+#[test]
+fn formats_are_decided_by_derivatives_as_well() {
+    for (name, valid, invalid) in CASES {
+        let ast = format(name).unwrap();
+        for text in valid.iter().chain(*invalid) {
+            assert_eq!(ast.matches(text), Ok(matches(&ast, text)), "{text:?} {name}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::international::hostname_or_international;
 use super::{class, digit, exactly, hexadecimal, literal, many, one_of, some};
-use crate::regex::{Ast, CharClass};
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// Four numbers to 255 without leading zeros.
 pub(super) fn ipv4() -> Ast {

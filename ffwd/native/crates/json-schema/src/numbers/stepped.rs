@@ -1,17 +1,17 @@
 //! The forms of numbers with constraints beyond bounds: multiples, exclusions, and the kinds that
-//! no style of [`super::numbers`] has.
+//! no style of [`super::spellings`] has.
 //!
 //! Plain decimals are complete. An exponent is allowed if it cannot change the answer: a multiple
 //! stays one under any that is not negative, and a non-multiple stays one under any that is not
 //! positive (`x × 10^-k = n × step` would make `x` a multiple as well). Excluded values are removed
 //! from the forms with an exponent in all their normalized forms, which are the only ones there.
 
-use super::magnitude::{End, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
-use super::numbers::NumberError;
-use super::numbers::{exponent_sign, exponents, listed, zeros, Bound, Interval, NumberConstraint};
-use super::{Ast, Decimal, NumberKinds};
+use ffwd_regular::regex::{Ast, Decimal, End, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
 
-/// Whether [`super::numbers`] leaves the constraint to this module.
+use super::{exponent_sign, exponents, listed, zeros, Bound, Interval};
+use super::{NumberConstraint, NumberError, NumberKinds};
+
+/// Whether [`super::spellings`] leaves the constraint to this module.
 pub(super) fn is_stepped(constraint: &NumberConstraint) -> bool {
     let styles = [NumberKinds::ALL, NumberKinds::INTEGERS, NumberKinds::DIGITS];
     constraint.multiple_of.is_some()

@@ -7,16 +7,25 @@
 //! mantissa is an integer and whose exponent is not negative. On request numbers are *plain*: see
 //! [`NumberConstraint::plain`].
 
+mod digit_range;
+mod kinds;
+mod stepped;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use num_bigint::BigUint;
 use thiserror::Error;
 
-use super::digit_range::{digit, digits, naturals};
-use super::finite::{self, Finite, FiniteKind};
-use super::magnitude::MAX_EXCLUDED_STEPS;
-use super::stepped_numbers::{is_stepped, stepped};
-use super::{Ast, CharClass, Decimal, NumberKinds};
+use ffwd_regular::regex::{
+    finite, Ast, CharClass, Decimal, Finite, FiniteKind, MAX_EXCLUDED_STEPS,
+};
+
+use digit_range::{digit, digits, naturals};
+use stepped::{is_stepped, stepped};
+
+pub use kinds::NumberKinds;
 
 /// Characters that the values of [`NumberConstraint::one_of`] may have together, written plainly.
 const MAX_LISTED: usize = 1 << 22;
@@ -624,7 +633,3 @@ fn successor(integer: &str) -> String {
 fn predecessor(integer: &str) -> Option<String> {
     (integer != "0").then(|| (big(integer) - 1u32).to_string())
 }
-
-#[cfg(test)]
-#[path = "numbers_tests.rs"]
-mod tests;

@@ -1,7 +1,7 @@
 //! Identifiers, pointers and templates.
 
 use super::{class, digit, exactly, hexadecimal, literal, many, one_of, percent_encoded, some};
-use crate::regex::Ast;
+use ffwd_regular::regex::Ast;
 
 /// Hexadecimal digits in groups of 8, 4, 4, 4 and 12.
 pub(super) fn uuid() -> Ast {

@@ -16,7 +16,7 @@ mod reference;
 mod text;
 mod time;
 
-use super::{Ast, CharClass};
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// The names of all formats that the 2020-12 dialect defines.
 pub const KNOWN_2020_12: &[&str] = &[

@@ -8,7 +8,7 @@
 
 use super::{class, digit, hexadecimal, literal, many, one_of};
 
-use crate::regex::Ast;
+use ffwd_regular::regex::Ast;
 
 const NESTING: usize = 4;
 

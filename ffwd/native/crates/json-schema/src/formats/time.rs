@@ -1,7 +1,7 @@
 //! Dates, times and durations of RFC 3339.
 
 use super::{digit, exactly, literal, one_of, some};
-use crate::regex::Ast;
+use ffwd_regular::regex::Ast;
 
 /// `YYYY-MM-DD`, a day of the Gregorian calendar.
 pub(super) fn date() -> Ast {

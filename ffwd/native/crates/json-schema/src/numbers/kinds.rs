@@ -1,6 +1,6 @@
 //! Kinds of JSON numbers, by value and by spelling.
 
-use super::Decimal;
+use ffwd_regular::regex::Decimal;
 
 /// A set of the three kinds of JSON numbers: integers written as digits alone (`10`), integers
 /// written otherwise (`10.0`, `1e1`), and numbers that are no integers.
@@ -8,11 +8,11 @@ use super::Decimal;
 pub struct NumberKinds(u8);
 
 impl NumberKinds {
-    pub(crate) const NONE: Self = Self(0);
+    const NONE: Self = Self(0);
     /// Integers without a fraction and an exponent: what draft 4 calls integers.
     pub const DIGITS: Self = Self(1);
     /// Integers with a fraction or an exponent.
-    pub(crate) const MARKED_INTEGERS: Self = Self(2);
+    pub(super) const MARKED_INTEGERS: Self = Self(2);
     /// Integers by value.
     pub const INTEGERS: Self = Self(3);
     /// Numbers that are no integers by value.

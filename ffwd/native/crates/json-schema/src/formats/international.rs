@@ -7,8 +7,8 @@
 
 use super::network::{hostname, label};
 use super::{literal, many, one_of};
-use crate::regex::ecma_class::property;
-use crate::regex::{Ast, CharClass};
+use ffwd_regular::regex::property;
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// Labels of a host name that has some that are not ASCII: together they are below 253 octets.
 const MAX_LABELS: u32 = 4;
