@@ -6,7 +6,7 @@
 //! labels that are short enough in any encoding. It excludes labels in Punycode, as in `hostname`.
 
 use super::network::{hostname, label};
-use super::{literal, many, one_of};
+use super::{class, literal, many, one_of, some};
 use ffwd_regular::regex::property;
 use ffwd_regular::regex::{Ast, CharClass};
 
@@ -38,6 +38,11 @@ pub(super) fn hostname_or_international() -> Ast {
         joined(Ast::alternation([ascii, left_to_right()])),
         joined(Ast::alternation([lettered, right_to_left()])),
     ])
+}
+
+pub(super) fn possible_hostname() -> Ast {
+    let beyond_ascii = CharClass::new([(0, 0x7F)]).negate();
+    some(Ast::class(class("azAZ09--..").union(&beyond_ascii)))
 }
 
 fn ranges(ranges: &[(u32, u32)]) -> Ast {
@@ -158,3 +163,56 @@ fn right_to_left() -> Ast {
     };
     Ast::alternation([hebrew, arabic])
 }
+
+#[cfg(test)]
+pub(super) const CASES: &[super::tests::Case] = &[(
+    "idn-hostname",
+    &[
+        "example.com",
+        "실례.테스트",
+        "münchen.de",
+        "я.рф",
+        "ßς་〇",
+        "۽۾",
+        "l·l",
+        "α͵β",
+        "א׳ב",
+        "א״ב.com",
+        "・ぁ",
+        "・ァ",
+        "・丈",
+        "ب٠ب",
+        "۰0",
+        "क\u{94D}\u{200D}ष",
+        "हिन्दी",
+        "بي\u{200C}بي",
+        "a。b．c｡d",
+        "ไทย",
+        "straße-42.example",
+    ],
+    &[
+        "",
+        ".",
+        "。",
+        "-a",
+        "ü-",
+        "aü--b",
+        "MÜNCHEN",
+        "xn--X",
+        "a·b",
+        "l·a",
+        "α͵S",
+        "α͵",
+        "׳ב",
+        "・",
+        "def・abc",
+        "ب٠۰",
+        "क\u{200D}ष",
+        "\u{302E}실례",
+        "בa",
+        "1a.ב",
+        "\u{640}",
+        "실실실실실실실실실실실실실",
+        "a_b.ü",
+    ],
+)];

@@ -1,5 +1,7 @@
 //! The formats of JSON Schema 2020-12 as languages of whole texts.
 //!
+//! A format is a row of `FORMATS`, and a language with texts to test it in a submodule.
+//!
 //! They follow the jsonschema-rs validator. If its decision is not regular, or would not be worth
 //! its size, the language is narrower, never wider:
 //!
@@ -17,79 +19,77 @@ mod text;
 mod time;
 
 use ffwd_regular::regex::{Ast, CharClass};
+use reference::Repertoire;
 
-/// The names of all formats that the 2020-12 dialect defines.
-pub const KNOWN_2020_12: &[&str] = &[
-    "date",
-    "date-time",
-    "duration",
-    "email",
-    "hostname",
-    "idn-email",
-    "idn-hostname",
-    "ipv4",
-    "ipv6",
-    "iri",
-    "iri-reference",
-    "json-pointer",
-    "regex",
-    "relative-json-pointer",
-    "time",
-    "uri",
-    "uri-reference",
-    "uri-template",
-    "uuid",
+/// A format that the 2020-12 dialect defines.
+struct Format {
+    name: &'static str,
+    /// A text of it.
+    example: &'static str,
+    /// Texts of the format: all of them, or as many as are worth their size.
+    language: fn() -> Ast,
+    /// If `language` does not have all texts of the format, one that does.
+    possible: Option<fn() -> Ast>,
+}
+
+/// A format whose language is exact.
+const fn exact(name: &'static str, example: &'static str, language: fn() -> Ast) -> Format {
+    Format { name, example, language, possible: None }
+}
+
+/// A format whose language is narrower.
+const fn narrow(
+    name: &'static str,
+    example: &'static str,
+    language: fn() -> Ast,
+    possible: fn() -> Ast,
+) -> Format {
+    Format { name, example, language, possible: Some(possible) }
+}
+
+const FORMATS: &[Format] = &[
+    exact("date", "2000-01-01", time::date),
+    exact("date-time", "2000-01-01T00:00:00Z", time::date_time),
+    exact("duration", "P1D", time::duration),
+    narrow("email", "a@example.com", network::email, network::possible_email),
+    narrow("hostname", "example.com", network::hostname, network::possible_hostname),
+    narrow("idn-email", "a@example.com", network::international_email, network::possible_email),
+    narrow(
+        "idn-hostname",
+        "example.com",
+        international::hostname_or_international,
+        international::possible_hostname,
+    ),
+    exact("ipv4", "127.0.0.1", network::ipv4),
+    exact("ipv6", "::1", network::ipv6),
+    exact("iri", "http://example.com/", || reference::absolute(Repertoire::Iri)),
+    exact("iri-reference", "/path", || reference::reference(Repertoire::Iri)),
+    exact("json-pointer", "/path", text::json_pointer),
+    narrow("regex", "", pattern::pattern, pattern::possible_pattern),
+    exact("relative-json-pointer", "0/path", text::relative_json_pointer),
+    exact("time", "00:00:00Z", time::time),
+    exact("uri", "http://example.com/", || reference::absolute(Repertoire::Uri)),
+    exact("uri-reference", "/path", || reference::reference(Repertoire::Uri)),
+    exact("uri-template", "/path", text::uri_template),
+    exact("uuid", "00000000-0000-0000-0000-000000000000", text::uuid),
 ];
+
+fn entry(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
 
 /// The language of a format; none if it is not known.
 pub fn format(name: &str) -> Option<Ast> {
-    let known = known(name)?;
-    Some(match possible(name) {
-        Some(possible) => Ast::approximate(known, possible),
-        None => known,
+    let Format { language, possible, .. } = entry(name)?;
+    Some(match possible {
+        Some(possible) => Ast::approximate(language(), possible()),
+        None => language(),
     })
 }
 
-/// All texts that may be of a format whose language here is narrower.
-fn possible(name: &str) -> Option<Ast> {
-    let address = || Ast::concat([Ast::any_text(), literal("@"), Ast::any_text()]);
-    let beyond_ascii = CharClass::new([(0, 0x7F)]).negate();
-    Some(match name {
-        "hostname" => some(one_of("azAZ09--..")),
-        "idn-hostname" => some(Ast::class(class("azAZ09--..").union(&beyond_ascii))),
-        "email" | "idn-email" => address(),
-        // Nothing to repeat, or to close.
-        "regex" => {
-            let first = Ast::class(class("**++??{{))}}]]").negate());
-            Ast::optional(Ast::concat([first, Ast::any_text()]))
-        }
-        _ => return None,
-    })
-}
-
-fn known(name: &str) -> Option<Ast> {
-    Some(match name {
-        "date" => time::date(),
-        "date-time" => time::date_time(),
-        "duration" => time::duration(),
-        "email" => network::email(),
-        "hostname" => network::hostname(),
-        "idn-email" => network::international_email(),
-        "idn-hostname" => international::hostname_or_international(),
-        "ipv4" => network::ipv4(),
-        "ipv6" => network::ipv6(),
-        "iri" => reference::absolute(reference::Repertoire::Iri),
-        "iri-reference" => reference::reference(reference::Repertoire::Iri),
-        "json-pointer" => text::json_pointer(),
-        "regex" => pattern::pattern(),
-        "relative-json-pointer" => text::relative_json_pointer(),
-        "time" => time::time(),
-        "uri" => reference::absolute(reference::Repertoire::Uri),
-        "uri-reference" => reference::reference(reference::Repertoire::Uri),
-        "uri-template" => text::uri_template(),
-        "uuid" => text::uuid(),
-        _ => return None,
-    })
+/// A text of a format, so that no automaton is needed to see that there is one.
+pub(crate) fn example(name: &str) -> Option<&'static str> {
+    Some(entry(name)?.example)
 }
 
 /// A class from the first and last characters of its ranges: `"azAZ__"`.

@@ -74,6 +74,10 @@ pub(super) fn label() -> Ast {
     ])
 }
 
+pub(super) fn possible_hostname() -> Ast {
+    some(one_of("azAZ09--.."))
+}
+
 /// A local part of at most 64 characters (words with dots between them, or quoted), and a host
 /// name or a bracketed IP address.
 pub(super) fn email() -> Ast {
@@ -83,6 +87,10 @@ pub(super) fn email() -> Ast {
 /// As `email`, with characters that are not ASCII before and after the at sign.
 pub(super) fn international_email() -> Ast {
     mail(&CharClass::new([(0, 0x7F)]).negate(), hostname_or_international())
+}
+
+pub(super) fn possible_email() -> Ast {
+    Ast::concat([Ast::any_text(), literal("@"), Ast::any_text()])
 }
 
 fn mail(more: &CharClass, host: Ast) -> Ast {
@@ -109,3 +117,122 @@ fn mail(more: &CharClass, host: Ast) -> Ast {
     ]);
     Ast::concat([local, literal("@"), Ast::alternation([host, address])])
 }
+
+#[cfg(test)]
+pub(super) const CASES: &[super::tests::Case] = &[
+    (
+        "idn-email",
+        &["실례@실례.테스트", "joe.bloggs@example.com", "ü@[1.2.3.4]", "\"ü b\"@x.de"],
+        &["2962", ".ü@x.de", "ü..ü@x.de", "a b@x.de", "ü@", "ü@-x.de"],
+    ),
+    (
+        "email",
+        &[
+            "joe@example.com",
+            "a@b",
+            "te~st.1+x@a-b.c",
+            "\"joe bloggs\"@example.com",
+            "\"a@b\"@c",
+            "\"\"@a.b",
+            "\"\\\"\"@a",
+            "\"a\tb\"@c",
+            "x@[127.0.0.1]",
+            "x@[IPv6:::1]",
+            "x@[ipV6:::1]",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@b",
+        ],
+        &[
+            "",
+            "a",
+            "@b",
+            "a@",
+            ".a@b",
+            "a.@b",
+            "a..b@c",
+            "a@b@c",
+            "a b@c",
+            "é@b.c",
+            "a@é",
+            "a@-b",
+            "a@b-",
+            "a@b.",
+            "\"a\"b\"@c",
+            "\"a <b\"@c",
+            "\"\\\"@c",
+            "x@[127.0.0.256]",
+            "x@[::1]",
+            "x@[IPv6:1]",
+            "a@b_c",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@b",
+        ],
+    ),
+    (
+        "hostname",
+        &[
+            "a",
+            "example.com",
+            "A-1.b",
+            "1.2.3",
+            "a-b",
+            "ab-c",
+            "a-b-c",
+            "localhost",
+            "a--b",
+            "abc--d",
+        ],
+        &[
+            "", ".", "a.", ".a", "a..b", "-a", "a-", "a_b", "é", "ab--c", "xn--X", "a b", "a.-b",
+            "a.b-",
+        ],
+    ),
+    (
+        "ipv4",
+        &["0.0.0.0", "255.255.255.255", "1.20.199.249"],
+        &[
+            "256.0.0.0",
+            "1.2.3",
+            "1.2.3.4.5",
+            "01.2.3.4",
+            "1.2.3.4 ",
+            "1.2.3.",
+            "0x1.2.3.4",
+            "١.2.3.4",
+            "",
+        ],
+    ),
+    (
+        "ipv6",
+        &[
+            "::",
+            "::1",
+            "1::",
+            "1:2:3:4:5:6:7:8",
+            "1:2:3:4:5:6:7::",
+            "::2:3:4:5:6:7:8",
+            "1::3:4:5:6:7:8",
+            "::1.2.3.4",
+            "1:2:3:4:5:6:1.2.3.4",
+            "1:2:3:4:5::1.2.3.4",
+            "abcd:EF01::",
+        ],
+        &[
+            ":",
+            ":::",
+            "1:2:3:4:5:6:7",
+            "1:2:3:4:5:6:7:8:9",
+            "1::2::3",
+            "12345::",
+            "1:2:3:4:5:6:7:8::",
+            "::1:2:3:4:5:6:7:8",
+            "1:2:3:4:5:6:7:1.2.3.4",
+            "1:2:3:4:5:6::1.2.3.4",
+            "1.2.3.4::",
+            "::1.2.3",
+            "::g",
+            "fe80::1%eth0",
+            "1:",
+            ":1",
+            "",
+        ],
+    ),
+];

@@ -32,6 +32,12 @@ pub(super) fn pattern() -> Ast {
     inner
 }
 
+/// Any text but with something to repeat or to close in front.
+pub(super) fn possible_pattern() -> Ast {
+    let first = Ast::class(class("**++??{{))}}]]").negate());
+    Ast::optional(Ast::concat([first, Ast::any_text()]))
+}
+
 fn disjunction(term: Ast) -> Ast {
     many(Ast::alternation([term, literal("|")]))
 }
@@ -108,3 +114,30 @@ fn quantifier() -> Ast {
 fn up_to(inner: Ast, most: u32) -> Ast {
     Ast::repeat(inner, 0, Some(most))
 }
+
+#[cfg(test)]
+pub(super) const CASES: &[super::tests::Case] = &[(
+    "regex",
+    &[
+        "",
+        "^x-",
+        "([abc])+\\s+$",
+        "^\\d{3}-\\d{4}$",
+        "[-a-zA-Z0-9_.]",
+        "a{2,10}?",
+        "a{5,5}",
+        "(?:a|b)*",
+        "(?!foo)(?=bar)(?<!a)b",
+        "\\p{Lu}\\u00e9\\x41\\cJ",
+        "[^\\]\\\\]",
+        "a|",
+        "()",
+        "((((a))))",
+        "a{100,255}",
+        "[a\\-]",
+    ],
+    &[
+        "^(abc]", "\\a", "(", ")", "[", "]", "a{", "a{2,1}", "[b-a]", "a**", "^*", "(?i)a", "\\1",
+        "(?=a)*", "[]", "\\p{X}", "\\u12", "(?<n>a)", "\\", "\\ud800", "a{11,10}", "a++",
+    ],
+)];

@@ -100,3 +100,67 @@ pub(super) fn reference(repertoire: Repertoire) -> Ast {
     let relative = Ast::alternation([repertoire.with_authority(), path]);
     Ast::alternation([absolute(repertoire), Ast::concat([relative, repertoire.suffix()])])
 }
+
+#[cfg(test)]
+pub(super) const CASES: &[super::tests::Case] = &[
+    (
+        "uri",
+        &[
+            "http://example.com",
+            "http://a:8080/b?c=d#e",
+            "urn:a:b",
+            "mailto:a@b.c",
+            "a:",
+            "a:/",
+            "a:/b//c",
+            "a://",
+            "a:///b",
+            "http://u:p@h:80",
+            "http://[::1]:80/",
+            "http://[v1.a:b]",
+            "a+b-c.1:x",
+            "http://%C3%A9/%20?%2F#%00",
+            "http://a:/",
+            "a:?/?#/?",
+            "tag:x,2:y",
+            "http://u@[::1]",
+        ],
+        &[
+            "",
+            "/a",
+            "a",
+            "//a/b",
+            "1a:b",
+            ":a",
+            "http://a b",
+            "http://é",
+            "http://a:8a",
+            "http://a@b@c",
+            "a:%",
+            "a:%2",
+            "a:%GG",
+            "http://[::1",
+            "http://[::1]a",
+            "http://[1::2::3]",
+            "http://[v.a]",
+            "a:#b#c",
+            "a:\\b",
+            "a:[",
+            "a:{b}",
+            "a:\"",
+            "a:<b>",
+            "a:^",
+        ],
+    ),
+    (
+        "uri-reference",
+        &["", "a", "/a", "//a/b", "?a", "#a", "./a:b", "a/b:c", "a:b", "../a", "//", "a@b"],
+        &["1a:b", ":a", "é", "//a:b", "%", "a b", "\\"],
+    ),
+    (
+        "iri",
+        &["http://é.fr/ü?ö#ä", "a:\u{10000}", "a:?\u{e000}", "a:b"],
+        &["é", "a:\u{e000}", "a:#\u{e000}", "a:\u{fdd0}", "a:\u{80}", "a:\u{ffff}", "a:\u{e0001}"],
+    ),
+    ("iri-reference", &["é", "/é#ü", "", "?\u{f0000}"], &["é:a", "\u{e000}", "é b"]),
+];

@@ -42,3 +42,64 @@ pub(super) fn uri_template() -> Ast {
         Ast::concat([literal("{"), Ast::optional(operator), variable, further, literal("}")]);
     many(Ast::alternation([Ast::class(plain), percent_encoded(), expression]))
 }
+
+#[cfg(test)]
+pub(super) const CASES: &[super::tests::Case] = &[
+    (
+        "uuid",
+        &[
+            "123e4567-e89b-12d3-a456-426614174000",
+            "00000000-0000-0000-0000-000000000000",
+            "ABCDEFab-ABCD-abcd-0000-FFFFFFFFFFFF",
+        ],
+        &[
+            "123e4567e89b12d3a456426614174000",
+            "123e4567-e89b-12d3-a456-42661417400",
+            "g23e4567-e89b-12d3-a456-426614174000",
+            "{123e4567-e89b-12d3-a456-426614174000}",
+            "urn:uuid:123e4567-e89b-12d3-a456-426614174000",
+            "",
+        ],
+    ),
+    (
+        "json-pointer",
+        &["", "/", "/a/b", "/~0~1", "//", "/é \n"],
+        &["a", "#/a", "/~", "/~2", "/a~", "a/b"],
+    ),
+    (
+        "relative-json-pointer",
+        &["0", "1/a", "10#", "0#", "120/"],
+        &["", "01", "/a", "#", "1#/a", "0##", "-1", "1a"],
+    ),
+    (
+        "uri-template",
+        &[
+            "",
+            "http://a/{b}",
+            "{a,b}",
+            "{+a.b:3}",
+            "{#a*}",
+            "{?x,y*}",
+            "é{%20}",
+            "{|a}",
+            "'",
+            "{a:9999}",
+        ],
+        &[
+            "{",
+            "}",
+            "{}",
+            "{a",
+            "{a b}",
+            "a b",
+            "{a:0}",
+            "{a:10000}",
+            "{a**}",
+            "{.}",
+            "%",
+            "<a>",
+            "{-}",
+            "`",
+        ],
+    ),
+];
