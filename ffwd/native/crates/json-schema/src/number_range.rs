@@ -5,21 +5,7 @@ use std::sync::Arc;
 use super::error::LimitExceeded;
 use super::lattice::Lattice;
 use super::numbers::NumberKinds;
-use ffwd_regular::regex::Decimal;
-
-/// One end of a range.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RangeEnd {
-    pub value: Decimal,
-    pub exclusive: bool,
-}
-
-impl RangeEnd {
-    /// The end of the range on the other side of this one.
-    fn opposite(&self) -> Self {
-        Self { value: self.value.clone(), exclusive: !self.exclusive }
-    }
-}
+use ffwd_regular::regex::{Bound, Decimal};
 
 /// Some of the numbers. All of it must hold.
 ///
@@ -28,8 +14,8 @@ impl RangeEnd {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NumberRange {
     pub kinds: NumberKinds,
-    pub minimum: Option<RangeEnd>,
-    pub maximum: Option<RangeEnd>,
+    pub minimum: Option<Bound>,
+    pub maximum: Option<Bound>,
     /// Values above 0.
     pub multiple_of: Vec<Decimal>,
     /// Values above 0.
@@ -55,13 +41,13 @@ impl NumberRange {
         Self { one_of: Some(values.into()), ..Self::default() }
     }
 
-    pub fn limit_below(&mut self, end: RangeEnd) {
+    pub fn limit_below(&mut self, end: Bound) {
         if is_tighter(self.minimum.as_ref(), &end, |new, old| new > old) {
             self.minimum = Some(end);
         }
     }
 
-    pub fn limit_above(&mut self, end: RangeEnd) {
+    pub fn limit_above(&mut self, end: Bound) {
         if is_tighter(self.maximum.as_ref(), &end, |new, old| new < old) {
             self.maximum = Some(end);
         }
@@ -78,21 +64,9 @@ impl NumberRange {
 
     /// Whether the value is between the bounds and of the right kind.
     pub(super) fn within(&self, value: &Decimal) -> bool {
-        let above = self.minimum.as_ref().is_none_or(|minimum| {
-            if minimum.exclusive {
-                *value > minimum.value
-            } else {
-                *value >= minimum.value
-            }
-        });
-        let below = self.maximum.as_ref().is_none_or(|maximum| {
-            if maximum.exclusive {
-                *value < maximum.value
-            } else {
-                *value <= maximum.value
-            }
-        });
-        above && below && self.kinds.contains(value)
+        self.minimum.as_ref().is_none_or(|bound| bound.is_minimum_of(value))
+            && self.maximum.as_ref().is_none_or(|bound| bound.is_maximum_of(value))
+            && self.kinds.contains(value)
     }
 
     /// Returns the intersection; `None` if it is clearly empty. Values between two bounds are not
@@ -286,8 +260,8 @@ impl NumberRange {
 }
 
 fn is_tighter(
-    old: Option<&RangeEnd>,
-    new: &RangeEnd,
+    old: Option<&Bound>,
+    new: &Bound,
     beyond: impl Fn(&Decimal, &Decimal) -> bool,
 ) -> bool {
     old.is_none_or(|old| {

@@ -4,8 +4,8 @@ fn decimal(text: &str) -> Decimal {
     Decimal::parse(text).unwrap()
 }
 
-fn end(text: &str, exclusive: bool) -> Option<RangeEnd> {
-    Some(RangeEnd { value: decimal(text), exclusive })
+fn end(text: &str, exclusive: bool) -> Option<Bound> {
+    Some(Bound { value: decimal(text), exclusive })
 }
 
 fn between(minimum: &str, maximum: &str) -> NumberRange {

@@ -4,12 +4,12 @@ use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
 use super::error::{shortened, LimitExceeded, SchemaError};
 use super::formats;
-use super::number_range::{NumberRange, RangeEnd};
+use super::number_range::NumberRange;
 use super::reader::{Found, Reader};
 use super::schema::{Schema, Types};
 use super::StringSpec;
 use ffwd_regular::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
-use ffwd_regular::regex::{ecma, Ast, Decimal, DecimalError, PatternErrorKind};
+use ffwd_regular::regex::{ecma, Ast, Bound, Decimal, DecimalError, PatternErrorKind};
 
 impl<'d> Reader<'d> {
     pub(super) fn numbers(
@@ -27,7 +27,7 @@ impl<'d> Reader<'d> {
             (Keyword::Maximum, Keyword::ExclusiveMaximum, false),
         ] {
             let mut limit = |value, exclusive| {
-                let end = RangeEnd { value, exclusive };
+                let end = Bound { value, exclusive };
                 if is_minimum {
                     range.limit_below(end);
                 } else {

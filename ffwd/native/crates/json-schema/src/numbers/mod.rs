@@ -15,24 +15,21 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_regular::regex::{finite, Ast, Bound, CharClass, Decimal, Finite, FiniteKind};
 use num_bigint::BigUint;
-use thiserror::Error;
-
-use ffwd_regular::regex::{
-    finite, Ast, CharClass, Decimal, Finite, FiniteKind, MAX_EXCLUDED_STEPS,
-};
 
 use digit_range::{digit, digits, naturals};
 use stepped::{is_stepped, stepped};
 
-pub use kinds::NumberKinds;
+pub(crate) use kinds::NumberKinds;
 
 /// Characters that the values of [`NumberConstraint::one_of`] may have together, written plainly.
 const MAX_LISTED: usize = 1 << 22;
 
 /// The constraints on a number, all of which must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct NumberConstraint {
+pub(crate) struct NumberConstraint {
     /// Which kinds of numbers are allowed.
     pub kinds: NumberKinds,
     /// The lower bound.
@@ -56,30 +53,6 @@ pub struct NumberConstraint {
 /// The power of ten of steps of which only few multiples are finite.
 const HUGE_STEP: i64 = 290;
 
-/// One end of a range of numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Bound {
-    /// Where the range ends.
-    pub value: Decimal,
-    /// Whether the value itself is out of bounds.
-    pub exclusive: bool,
-}
-
-/// Why no language is built for a [`NumberConstraint`].
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NumberError {
-    /// The numbers of [`NumberConstraint::one_of`] are too long together.
-    #[error("the listed numbers are longer than {MAX_LISTED} characters in all")]
-    ListTooLong,
-    /// [`NumberConstraint::not_multiple_of`] has too many steps.
-    #[error("numbers are not multiples of more than {MAX_EXCLUDED_STEPS} others")]
-    TooManySteps,
-    /// The integers among the multiples of [`NumberConstraint::multiple_of`] have a step of more
-    /// digits than a [`Decimal`] may have.
-    #[error("the numbers are multiples of one that is too long")]
-    StepTooLong,
-}
-
 impl NumberConstraint {
     /// Whether a value satisfies the constraint.
     pub(crate) fn allows(&self, value: &Decimal) -> bool {
@@ -92,13 +65,9 @@ impl NumberConstraint {
 
     /// Whether a value is of the right kind and within the bounds, listed or not.
     fn within_bounds(&self, value: &Decimal) -> bool {
-        let above =
-            |bound: &Bound| value > &bound.value || (value == &bound.value && !bound.exclusive);
-        let below =
-            |bound: &Bound| value < &bound.value || (value == &bound.value && !bound.exclusive);
         self.kinds.contains(value)
-            && self.minimum.as_ref().is_none_or(above)
-            && self.maximum.as_ref().is_none_or(below)
+            && self.minimum.as_ref().is_none_or(|bound| bound.is_minimum_of(value))
+            && self.maximum.as_ref().is_none_or(|bound| bound.is_maximum_of(value))
     }
 
     /// The constraint with what being plain adds to it. Sides without a bound stay without one: see
@@ -153,7 +122,7 @@ pub fn without_exponent() -> Ast {
 }
 
 /// The spellings of the numbers that satisfy the constraint; [`Ast::Empty`] if there are none.
-pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
+pub(crate) fn spellings(constraint: &NumberConstraint) -> Result<Ast, LimitExceeded> {
     let plain = constraint.plain.then(|| constraint.plainly());
     let constraint = plain.as_ref().unwrap_or(constraint);
     if let Some(values) = &constraint.one_of {
@@ -194,7 +163,7 @@ pub fn spellings(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
 pub(super) fn listed(
     constraint: &NumberConstraint,
     values: &[Decimal],
-) -> Result<Ast, NumberError> {
+) -> Result<Ast, LimitExceeded> {
     let mut length = 0;
     let mut parts = Vec::new();
     let mut kept: Vec<&Decimal> =
@@ -207,7 +176,10 @@ pub(super) fn listed(
         let (integer, fraction) = value.plain_parts();
         length += integer.len() + fraction.len();
         if length > MAX_LISTED {
-            return Err(NumberError::ListTooLong);
+            return Err(LimitExceeded {
+                limit: "number_list_characters",
+                maximum: MAX_LISTED as u64,
+            });
         }
         if value.is_zero() {
             let mut zero = ListedForms::default();
@@ -447,31 +419,15 @@ pub(super) struct Interval {
 impl Interval {
     /// The magnitudes between two bounds, or, mirrored, between their negatives.
     pub(super) fn of(low: &Option<Bound>, high: &Option<Bound>, mirrored: bool) -> Option<Self> {
-        let value = |bound: &Bound| {
-            if mirrored {
-                bound.value.negated()
-            } else {
-                bound.value.clone()
-            }
-        };
-        let low = match low {
-            Some(bound) if value(bound) > Decimal::zero() => {
-                Bound { value: value(bound), exclusive: bound.exclusive }
-            }
-            _ => Bound { value: Decimal::zero(), exclusive: true },
-        };
-        let high = match high {
-            Some(bound) if value(bound) <= Decimal::zero() => return None,
-            Some(bound) => Some(Bound { value: value(bound), exclusive: bound.exclusive }),
-            None => None,
-        };
+        let of = |bound: &Bound| if mirrored { bound.negated() } else { bound.clone() };
+        let zero = Bound { value: Decimal::zero(), exclusive: true };
+        let low = low.as_ref().map(of).filter(|low| low.value > zero.value).unwrap_or(zero);
+        let high = high.as_ref().map(of);
+        if high.as_ref().is_some_and(|high| high.value <= Decimal::zero()) {
+            return None;
+        }
         if let Some(high) = &high {
-            let empty = if low.exclusive || high.exclusive {
-                low.value >= high.value
-            } else {
-                low.value > high.value
-            };
-            if empty {
+            if !low.is_minimum_of(&high.value) || !high.is_maximum_of(&low.value) {
                 return None;
             }
         }

@@ -6,10 +6,12 @@
 //! positive (`x × 10^-k = n × step` would make `x` a multiple as well). Excluded values are removed
 //! from the forms with an exponent in all their normalized forms, which are the only ones there.
 
-use ffwd_regular::regex::{Ast, Decimal, End, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
+use ffwd_regular::regex::{Ast, Bound, Decimal, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
 
-use super::{exponent_sign, exponents, listed, zeros, Bound, Interval};
-use super::{NumberConstraint, NumberError, NumberKinds};
+use super::{exponent_sign, exponents, listed, zeros, Interval};
+use super::{NumberConstraint, NumberKinds};
+use ffwd_bounds::error::LimitExceeded;
+use ffwd_regular::regex::decimal::MAX_DIGITS;
 
 /// Whether [`super::spellings`] leaves the constraint to this module.
 pub(super) fn is_stepped(constraint: &NumberConstraint) -> bool {
@@ -20,9 +22,9 @@ pub(super) fn is_stepped(constraint: &NumberConstraint) -> bool {
         || !styles.contains(&constraint.kinds)
 }
 
-pub(super) fn stepped(constraint: &NumberConstraint) -> Result<Ast, NumberError> {
+pub(super) fn stepped(constraint: &NumberConstraint) -> Result<Ast, LimitExceeded> {
     if constraint.not_multiple_of.len() > MAX_EXCLUDED_STEPS {
-        return Err(NumberError::TooManySteps);
+        return Err(LimitExceeded { limit: "excluded_steps", maximum: MAX_EXCLUDED_STEPS as u64 });
     }
     // Kinds with different points are written separately.
     let groups = [
@@ -59,15 +61,16 @@ impl<'c> Stepped<'c> {
         constraint: &'c NumberConstraint,
         kinds: NumberKinds,
         point: Point,
-    ) -> Result<Self, NumberError> {
+    ) -> Result<Self, LimitExceeded> {
         let one = Decimal::from(1);
         let mut step = constraint.multiple_of.clone();
         let mut excluded_steps = constraint.not_multiple_of.clone();
         if !kinds.overlaps(NumberKinds::FRACTIONS) {
             step = Some(match step {
-                Some(step) => {
-                    step.least_common_multiple(&one).map_err(|_| NumberError::StepTooLong)?
-                }
+                Some(step) => step.least_common_multiple(&one).map_err(|_| LimitExceeded {
+                    limit: "number_digits",
+                    maximum: MAX_DIGITS as u64,
+                })?,
                 None => one,
             });
         } else if !kinds.overlaps(NumberKinds::INTEGERS) {
@@ -78,17 +81,14 @@ impl<'c> Stepped<'c> {
         Ok(Self { constraint, kinds, point, step, excluded_steps, least, most })
     }
 
-    fn spellings(&self) -> Result<Ast, NumberError> {
+    fn spellings(&self) -> Result<Ast, LimitExceeded> {
         let minus = || Ast::literal("-");
         let mut plain = Vec::new();
         let mut marked = Vec::new();
         let NumberConstraint { minimum, maximum, .. } = self.constraint;
         for (negative, low, high) in [(false, minimum, maximum), (true, maximum, minimum)] {
             let sign = || if negative { minus() } else { Ast::Epsilon };
-            let of = |bound: &Bound| End {
-                value: if negative { bound.value.negated() } else { bound.value.clone() },
-                exclusive: bound.exclusive,
-            };
+            let of = |bound: &Bound| if negative { bound.negated() } else { bound.clone() };
             let (low, high) = (low.as_ref().map(of), high.as_ref().map(of));
             if high.as_ref().is_some_and(|high| high.value.is_negative()) {
                 continue;
@@ -121,8 +121,8 @@ impl<'c> Stepped<'c> {
 
     fn magnitudes(
         &self,
-        low: Option<End>,
-        high: Option<End>,
+        low: Option<Bound>,
+        high: Option<Bound>,
         excluded: impl Iterator<Item = Decimal>,
         point: Point,
     ) -> Ast {
@@ -141,9 +141,8 @@ impl<'c> Stepped<'c> {
         let NumberConstraint { minimum, maximum, .. } = self.constraint;
         let (low, high) = if negative { (maximum, minimum) } else { (minimum, maximum) };
         let Some(interval) = Interval::of(low, high, negative) else { return Ast::Empty };
-        let end = |bound: &Bound| End { value: bound.value.clone(), exclusive: bound.exclusive };
         let mantissas = |low: &Bound, high: Option<&Bound>| {
-            self.magnitudes(Some(end(low)), high.map(end), std::iter::empty(), Point::Optional)
+            self.magnitudes(Some(low.clone()), high.cloned(), std::iter::empty(), Point::Optional)
         };
         if interval.is_free() && self.constraint.none_of.is_empty() {
             let zero = Bound { value: Decimal::zero(), exclusive: true };

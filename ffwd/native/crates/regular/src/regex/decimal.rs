@@ -231,6 +231,39 @@ pub(super) fn greatest_common_divisor(mut left: BigUint, mut right: BigUint) -> 
     left
 }
 
+/// One end of a range of numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    /// Where the range ends.
+    pub value: Decimal,
+    /// Whether the value itself is out of bounds.
+    pub exclusive: bool,
+}
+
+impl Bound {
+    /// Whether a value is in a range that begins here.
+    pub fn is_minimum_of(&self, value: &Decimal) -> bool {
+        *value > self.value || (!self.exclusive && *value == self.value)
+    }
+
+    /// Whether a value is in a range that ends here.
+    pub fn is_maximum_of(&self, value: &Decimal) -> bool {
+        *value < self.value || (!self.exclusive && *value == self.value)
+    }
+
+    /// The end of the range on the other side of this one.
+    #[must_use]
+    pub fn opposite(&self) -> Self {
+        Self { value: self.value.clone(), exclusive: !self.exclusive }
+    }
+
+    /// The same end of the range of the numbers with the other sign.
+    #[must_use]
+    pub fn negated(&self) -> Self {
+        Self { value: self.value.negated(), exclusive: self.exclusive }
+    }
+}
+
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.negative, other.negative) {

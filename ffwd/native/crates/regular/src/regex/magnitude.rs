@@ -17,7 +17,7 @@ use num_bigint::BigUint;
 use smallvec::SmallVec;
 
 use super::decimal::{greatest_common_divisor, power_of_ten};
-use super::Decimal;
+use super::{Bound, Decimal};
 
 /// The most steps whose multiples may be excluded. Of `2^n` consecutive integers, `n` steps that
 /// are not 1 leave one, which bounds the search for it.
@@ -34,22 +34,13 @@ pub enum Point {
     Required,
 }
 
-/// One end of the magnitudes, which is not negative.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
-    /// Where the range ends.
-    pub value: Decimal,
-    /// Whether the value itself is out of bounds.
-    pub exclusive: bool,
-}
-
 /// The constraints on a number, all of which must hold.
 #[derive(Clone, Debug)]
 pub struct MagnitudeConstraint {
-    /// The lower bound.
-    pub low: Option<End>,
-    /// The upper bound.
-    pub high: Option<End>,
+    /// The lower bound, not negative.
+    pub low: Option<Bound>,
+    /// The upper bound, not negative.
+    pub high: Option<Bound>,
     /// Above 0, and so are those of `not_multiple_of`.
     pub multiple_of: Option<Decimal>,
     /// Steps of which no number is a multiple.
@@ -153,7 +144,7 @@ impl Magnitude {
         let ends = low.iter().chain(high).map(|end| &end.value);
         let values = ends.chain(multiple_of).chain(not_multiple_of).chain(excluded);
         let places = values.map(Decimal::places).max().unwrap_or(0);
-        let limit = |end: &End| Limit::new(&end.value, places, end.exclusive);
+        let limit = |end: &Bound| Limit::new(&end.value, places, end.exclusive);
         let mut rules = Rules {
             hash: 0,
             places,

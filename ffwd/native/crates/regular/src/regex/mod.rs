@@ -29,10 +29,10 @@ pub mod substring;
 mod tree;
 
 pub use ast::{Ast, CharClass, Look};
-pub use decimal::{Decimal, DecimalError};
+pub use decimal::{Bound, Decimal, DecimalError};
 pub use ecma_class::property;
 pub use error::{PatternError, PatternErrorKind};
 pub use finite::{Finite, FiniteKind};
-pub use magnitude::{End, Magnitude, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
+pub use magnitude::{Magnitude, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
 pub use pattern::{parse, Dialect, PatternOptions};
 pub use substring::substring_of;

@@ -109,8 +109,8 @@ mod tests {
     use rustc_hash::FxHashSet;
 
     use super::*;
-    use crate::regex::magnitude::{End, MagnitudeConstraint};
     use crate::regex::Decimal;
+    use crate::regex::{Bound, MagnitudeConstraint};
 
     fn decimal(text: &str) -> Decimal {
         Decimal::parse(text).unwrap()
@@ -154,7 +154,7 @@ mod tests {
             let ends = [draw(2_000), draw(90_000)];
             let excluded: Vec<Decimal> = (0..3).map(|_| draw(40)).collect();
             let mut coin = || rng.random_range(0..2) == 0;
-            let end = |value: &Decimal, exclusive| End { value: value.clone(), exclusive };
+            let end = |value: &Decimal, exclusive| Bound { value: value.clone(), exclusive };
             let point = [Point::Optional, Point::Forbidden, Point::Required][usize::from(seed) % 3];
             let mut multiple_of = coin().then(|| steps[0].clone());
             if point == Point::Forbidden {
@@ -197,7 +197,7 @@ mod tests {
             ("1000000007", None, "5", "000000035".into()),
             ("1e-300", Some("5e-300"), "0.", format!("{}1", "0".repeat(299))),
         ] {
-            let end = |text: &str| Some(End { value: decimal(text), exclusive: false });
+            let end = |text: &str| Some(Bound { value: decimal(text), exclusive: false });
             let constraint = MagnitudeConstraint {
                 low: end("1e-300"),
                 high: high.and_then(end),
