@@ -2,9 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::in_name;
+use crate::bnf::text::Cursor;
 use crate::fold::visit_rules;
-use crate::gbnf::text::Cursor;
 use crate::{Grammar, GrammarError, GrammarErrorKind, RuleId, SpanKind};
 use ffwd_regular::regex::Ast;
 
@@ -48,7 +47,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, rule: &str) -> Result<Options, Gramm
     loop {
         cursor.space(false);
         let offset = cursor.offset();
-        let name = cursor.take_while(in_name);
+        let name = cursor.name();
         if seen.contains(&name) {
             return Err(cursor.fault(offset, format!("the option `{name}` is given twice")));
         }
@@ -132,9 +131,8 @@ fn capture_name(cursor: &mut Cursor<'_>) -> Result<String, GrammarError> {
 pub(super) fn apply(
     grammar: &mut Grammar,
     cursor: &Cursor<'_>,
-    options: Vec<(RuleId, Options)>,
+    options: FxHashMap<RuleId, Options>,
 ) -> Result<(), GrammarError> {
-    let options: FxHashMap<RuleId, Options> = options.into_iter().collect();
     shorten(grammar, cursor, &options)?;
     for index in 0..grammar.rules.len() {
         let id = RuleId(index as u32);

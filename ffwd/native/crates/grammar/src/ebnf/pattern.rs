@@ -1,7 +1,7 @@
 //! `Regex("…")` and `Substring("…", "…")`.
 
 use super::values::{Arguments, Value, ValueKind};
-use crate::gbnf::text::Cursor;
+use crate::bnf::text::Cursor;
 use crate::{GrammarError, GrammarErrorKind};
 use ffwd_regular::regex::{self, Ast, CharClass, Dialect, PatternErrorKind, PatternOptions};
 

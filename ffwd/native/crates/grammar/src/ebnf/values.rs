@@ -1,7 +1,6 @@
 //! The arguments of macros: strings, numbers, names, `true` and `false`, and tuples of these.
 
-use super::{begins_name, in_name};
-use crate::gbnf::text::Cursor;
+use crate::bnf::text::Cursor;
 use crate::GrammarError;
 
 /// Tuples that may nest.
@@ -89,7 +88,7 @@ impl<'t> Value<'t> {
                 ValueKind::Tuple(Self::tuple(cursor, offset, nesting + 1)?)
             }
             Some(character) if character.is_ascii_digit() => ValueKind::Number(number(cursor)?),
-            Some(character) if begins_name(character) => match cursor.take_while(in_name) {
+            Some(_) if cursor.is_at_name() => match cursor.name() {
                 "true" => ValueKind::Boolean(true),
                 "false" => ValueKind::Boolean(false),
                 name => ValueKind::Name(name),

@@ -1,5 +1,5 @@
-//! The text of a grammar while it is read: what GBNF and EBNF have in common, which is places,
-//! strings, character classes, escapes and numbers.
+//! The text of a grammar while it is read: places, names, strings, character
+//! classes, escapes and numbers.
 
 use crate::{GrammarError, GrammarErrorKind};
 use ffwd_bounds::error::LimitExceeded;
@@ -12,10 +12,26 @@ const MAX_RANGES: usize = 1 << 19;
 /// The largest count of a repetition.
 pub(crate) const MAX_COUNT: u32 = 1_000_000_000;
 
-/// How one of the formats writes characters.
+/// How one of the notations is written.
 #[derive(Debug)]
 pub(crate) struct Notation {
     pub name: &'static str,
+    /// What the names of rules may have besides ASCII letters and digits.
+    pub name_marks: &'static str,
+    /// Whether a name may begin with a digit.
+    pub digits_first: bool,
+    /// Whether a rule ends with its line, except after `|` and `::=` and within brackets.
+    pub line_ends: bool,
+    /// Whether an alternative may have no element.
+    pub empty_alternatives: bool,
+    /// Whether a repetition may be repeated without brackets.
+    pub repeats_twice: bool,
+    /// Whether `{2,-1}` is `{2,}`.
+    pub minus_one: bool,
+    /// Whether a rule may end in `(= …)`.
+    pub lookaheads: bool,
+    /// What may be an element besides the name of a rule, for messages.
+    pub items: &'static str,
     /// Letters after a backslash, and their meanings.
     pub escapes: &'static [(char, char)],
     /// Those that may follow it in a character class too.
@@ -87,6 +103,25 @@ impl<'t> Cursor<'t> {
     pub fn take_while(&mut self, mut kind: impl FnMut(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|character| !kind(character)).unwrap_or(rest.len());
+        self.offset += end;
+        &rest[..end]
+    }
+
+    fn in_name(&self, character: char) -> bool {
+        character.is_ascii_alphanumeric() || self.notation.name_marks.contains(character)
+    }
+
+    /// Whether a name comes next.
+    pub fn is_at_name(&self) -> bool {
+        let first =
+            |c: char| self.in_name(c) && (self.notation.digits_first || !c.is_ascii_digit());
+        self.peek().is_some_and(first)
+    }
+
+    /// The characters of a name that come next.
+    pub fn name(&mut self) -> &'t str {
+        let rest = self.rest();
+        let end = rest.find(|character| !self.in_name(character)).unwrap_or(rest.len());
         self.offset += end;
         &rest[..end]
     }

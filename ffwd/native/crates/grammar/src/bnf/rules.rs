@@ -23,6 +23,11 @@ impl<'t> Rules<'t> {
         Some(Place { source: self.source, offset: offset as u32 })
     }
 
+    /// The rule with a name, if it was named.
+    pub fn id(&self, name: &str) -> Option<RuleId> {
+        self.ids.get(name).copied()
+    }
+
     /// The rule with a name, which may yet have no body.
     pub fn named(
         &mut self,

@@ -51,6 +51,11 @@ impl Expression {
         self.group.sequence.is_empty()
     }
 
+    /// Whether a group is open of which nothing was read yet.
+    pub fn has_just_opened(&self) -> bool {
+        self.is_nested() && self.is_empty() && self.group.alternatives.is_empty()
+    }
+
     /// Whether a group is open.
     pub fn is_nested(&self) -> bool {
         !self.outer.is_empty()
