@@ -29,7 +29,7 @@ use ffwd_automaton::{
 };
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
-use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId, Vocabulary};
 
 /// Counters of one compiled grammar, over all generations.
 #[derive(Debug, Default)]
@@ -574,21 +574,16 @@ impl Masker {
         let Some(threads) = threads else {
             return Ok(trie.tokens_below(node).len() > trie.tokens_at(node).len());
         };
-        // The first token found ends the search.
-        let mut pending: Vec<(NodeId, Threads)> = vec![(node, threads.iter().copied().collect())];
-        while let Some((node, threads)) = pending.pop() {
-            for (byte, child) in trie.children(node) {
-                let next = automaton.step(&threads, byte)?;
-                if next.is_empty() {
-                    continue;
-                }
-                if !trie.tokens_at(child).is_empty() {
-                    return Ok(true);
-                }
-                pending.push((child, next));
+        let mut found = false;
+        trie.walk(node, Threads::from_slice(threads), |threads, node, _| {
+            let next = automaton.step(threads, trie.byte(node))?;
+            if next.is_empty() {
+                return Ok(Descent::Skip);
             }
-        }
-        Ok(false)
+            found = !trie.tokens_at(node).is_empty();
+            Ok(if found { Descent::Stop } else { Descent::Below(next) })
+        })
+        .map(|()| found)
     }
 }
 
@@ -708,26 +703,13 @@ pub(super) fn walk(
     found: &mut Vec<TokenId>,
     nodes: &mut u64,
 ) -> Result<(), EngineError> {
-    let end = trie.after(root);
-    let mut path: Vec<(NodeId, Threads)> = vec![(end, threads.iter().copied().collect())];
-    let mut node = NodeId(root.0 + 1);
-    while node < end {
-        while path.len() > 1 && path.last().is_some_and(|(end, _)| node >= *end) {
-            path.pop();
-        }
-        let Some((_, threads)) = path.last() else { break };
+    trie.walk(root, Threads::from_slice(threads), |threads, node, _| {
         let next = automaton.step(threads, trie.byte(node))?;
         *nodes += 1;
-        let after = trie.after(node);
         if next.is_empty() {
-            node = after;
-            continue;
+            return Ok(Descent::Skip);
         }
         found.extend_from_slice(trie.tokens_at(node));
-        if after.0 > node.0 + 1 {
-            path.push((after, next));
-        }
-        node = NodeId(node.0 + 1);
-    }
-    Ok(())
+        Ok(Descent::Below(next))
+    })
 }
