@@ -132,6 +132,41 @@ impl Symbols {
         self.ranks[id.0 as usize]
     }
 
+    /// All symbols, each after its possible first symbols.
+    pub fn by_rank(&self) -> Vec<SymbolId> {
+        let mut symbols: Vec<SymbolId> = (0..self.symbols.len() as u32).map(SymbolId).collect();
+        symbols.sort_unstable_by_key(|&id| self.rank(id));
+        symbols
+    }
+
+    /// Finds what symbols begin with, from what a leaf or a later part does: of the others it is
+    /// all that their first symbols begin with.
+    ///
+    /// `order` has some symbols and all that they can begin with, in the order of ranks. The others
+    /// have the default.
+    pub fn beginnings<F: Clone + Default>(
+        &self,
+        order: &[SymbolId],
+        of_leaf: impl Fn(&Symbol) -> F,
+        join: impl Fn(&mut F, &F),
+    ) -> Vec<F> {
+        let mut found = vec![F::default(); self.symbols.len()];
+        for &id in order {
+            let symbol = self.get(id);
+            let mut begins = match symbol {
+                Symbol::Leaf(_) | Symbol::Later(_) => of_leaf(symbol),
+                _ => F::default(),
+            };
+            let mut add = |first: SymbolId| join(&mut begins, &found[first.0 as usize]);
+            match symbol {
+                &Symbol::Part(part) => add(self.meaning(part)),
+                _ => symbol.corners(|id| self.is_nullable(id)).into_iter().for_each(add),
+            }
+            found[id.0 as usize] = begins;
+        }
+        found
+    }
+
     /// Returns the first symbols of a rank's symbol, and after these the parts with a parameter,
     /// for all of its values.
     fn corners(&self, place: usize, later: &[NodeId]) -> SmallVec<[usize; 2]> {
