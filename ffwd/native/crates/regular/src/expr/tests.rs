@@ -6,7 +6,7 @@ use proptest::test_runner::{RngAlgorithm, RngSeed, TestRng};
 
 use super::byte_set::ByteSet;
 use super::derivative::{ByteClasses, Derivatives};
-use super::lower::{spell, unspell_json, Lowering};
+use super::lower::{spell, Lowering};
 use super::store::{Expr, ExprId, ExprStore};
 use super::*;
 use crate::regex::oracle::matches;
