@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::graph::{Expanded, Graph, VertexId};
 use super::left_corners::components;
-use super::left_recursion::Building;
+use super::left_recursion::SymbolBuilder;
 use super::table::Table;
 use super::values::{Key, Values};
 use super::NodeId;
@@ -319,7 +319,7 @@ impl Symbols {
             later_ranks: FxHashMap::default(),
         };
         let component_of = components(graph);
-        let mut building = Building::new(graph, &component_of, &mut symbols);
+        let mut building = SymbolBuilder::new(graph, &component_of, &mut symbols);
         let start = building.symbol(graph.start)?;
         for &(node, vertex) in used {
             let symbol = building.symbol(vertex)?;

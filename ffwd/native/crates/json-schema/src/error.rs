@@ -9,7 +9,7 @@ pub use ffwd_bounds::error::LimitExceeded;
 
 /// A schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{message} (at {place})", place = Place(.pointer))]
+#[error("{message} (at {place})", place = ShownPointer(.pointer))]
 pub struct SchemaError {
     /// Whether the text, a feature, the values or a budget is at fault.
     pub kind: SchemaErrorKind,
@@ -43,9 +43,9 @@ pub enum SchemaErrorKind {
     },
 }
 
-struct Place<'a>(&'a str);
+struct ShownPointer<'a>(&'a str);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ShownPointer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             f.write_str("the root")

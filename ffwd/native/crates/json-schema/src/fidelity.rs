@@ -74,7 +74,7 @@ pub fn fidelity_report(
         },
         report: Vec::new(),
         characters: 0,
-        pending: vec![Place { node: NodeId::ROOT, pointer: String::new(), applies: true }],
+        pending: vec![PendingSchema { node: NodeId::ROOT, pointer: String::new(), applies: true }],
         seen: vec![false; program.document.len()],
     };
     reporter.walk()?;
@@ -82,7 +82,7 @@ pub fn fidelity_report(
     for node in (0..program.document.len() as u32).map(NodeId) {
         if reporter.reached[node.index()] && !reporter.seen[node.index()] {
             let pointer = program.document.pointer(node);
-            reporter.pending.push(Place { node, pointer, applies: true });
+            reporter.pending.push(PendingSchema { node, pointer, applies: true });
             reporter.walk()?;
         }
     }
@@ -90,7 +90,7 @@ pub fn fidelity_report(
 }
 
 /// A schema that is still to be looked at.
-struct Place {
+struct PendingSchema {
     node: NodeId,
     pointer: String,
     /// Whether values are held against it.
@@ -105,7 +105,7 @@ struct Reporter<'p> {
     unsupported: Fidelity,
     report: Vec<KeywordFidelity>,
     characters: usize,
-    pending: Vec<Place>,
+    pending: Vec<PendingSchema>,
     seen: Vec<bool>,
 }
 
@@ -119,7 +119,7 @@ impl Reporter<'_> {
         Ok(())
     }
 
-    fn schema(&mut self, place: &Place) -> Result<(), SchemaError> {
+    fn schema(&mut self, place: &PendingSchema) -> Result<(), SchemaError> {
         let document = &self.program.document;
         let rules = self.program.rules_at(place.node);
         let first_child = self.pending.len();
@@ -159,7 +159,7 @@ impl Reporter<'_> {
                 None => pointer.to_owned(),
             };
             let applies = applies || self.reached[node.index()];
-            self.pending.push(Place { node, pointer, applies });
+            self.pending.push(PendingSchema { node, pointer, applies });
         };
         if WITH_SCHEMA.contains(&keyword) {
             match document.value(value) {

@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 /// What a reader has found, without the document that it borrows.
-struct Found {
+struct ReadSchemas {
     resources: Option<Resources>,
     meanings: Vec<Meaning>,
     schemas: Vec<Schema>,
@@ -41,7 +41,7 @@ struct Found {
     left_out: Vec<SchemaError>,
 }
 
-impl Found {
+impl ReadSchemas {
     fn of(mut reader: Reader<'_>) -> Self {
         let resources = reader.take_resources();
         let Reader { meanings, schemas, witnesses, scopes, left_out, .. } = reader;
@@ -109,7 +109,7 @@ impl Program {
                 }
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    let found = Found::of(reader);
+                    let found = ReadSchemas::of(reader);
                     return Self::built(document, rules, found);
                 }
             }
@@ -128,12 +128,16 @@ impl Program {
         let rules = Rules::of_root(&document).unwrap_or(Rules::ASSUMED);
         let mut reader = Reader::new(&document, options, rules, true);
         reader.read(first)?;
-        let found = Found::of(reader);
+        let found = ReadSchemas::of(reader);
         Self::built(document, rules, found)
     }
 
-    fn built(mut document: Document, rules: Rules, found: Found) -> Result<Self, SchemaError> {
-        let Found { resources, meanings, schemas, witnesses, scopes, left_out } = found;
+    fn built(
+        mut document: Document,
+        rules: Rules,
+        found: ReadSchemas,
+    ) -> Result<Self, SchemaError> {
+        let ReadSchemas { resources, meanings, schemas, witnesses, scopes, left_out } = found;
         for &node in scopes.iter().flat_map(Scopes::aliases) {
             document.add_alias(node);
         }

@@ -14,7 +14,7 @@ use ffwd_json_schema::{SchemaId, PARTS};
 
 /// The kind of an allowed item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ItemKind {
     /// The text may end.
     End,
     /// A terminal of a grammar, or what is left of a regular language.
@@ -35,7 +35,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Tells how to read `what`.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// In words; of a terminal its text or expression.
     pub what: String,
     /// Whether a part of it has come.
@@ -98,7 +98,7 @@ impl<'a> Describer<'a> {
                 example: example.clone(),
             };
             match what {
-                What::End => items.push(item(Kind::End, "the end of the text".into())),
+                What::End => items.push(item(ItemKind::End, "the end of the text".into())),
                 What::Terminals(nodes) => {
                     let Some(names) = &self.names else { continue };
                     let alone = nodes.len() == 1;
@@ -109,24 +109,24 @@ impl<'a> Describer<'a> {
                         items.push(Item {
                             rules: names.rules_with(node),
                             example: literal.filter(|e| e.len() <= MAX_EXAMPLE).or(own),
-                            ..item(Kind::Terminal, names.shown(node))
+                            ..item(ItemKind::Terminal, names.shown(node))
                         });
                     }
                 }
                 What::Language(language) => {
-                    items.push(item(Kind::Terminal, pattern::shown(&language)));
+                    items.push(item(ItemKind::Terminal, pattern::shown(&language)));
                 }
                 What::Tokens(node) => {
                     if let Some(names) = &self.names {
                         let rules = names.rules_with(node);
-                        items.push(Item { rules, ..item(Kind::Token, names.shown(node)) });
+                        items.push(Item { rules, ..item(ItemKind::Token, names.shown(node)) });
                     }
                 }
                 What::Key { names, more, others } => {
                     let all =
                         listed(&names.iter().map(|n| pattern::quoted(n)).collect::<Vec<_>>(), more);
                     items.push(item(
-                        Kind::Key,
+                        ItemKind::Key,
                         match (names.is_empty(), others) {
                             (false, false) => format!("the key {all}"),
                             (false, true) => format!("the key {all}, or another key"),
@@ -134,8 +134,8 @@ impl<'a> Describer<'a> {
                         },
                     ));
                 }
-                What::Value(types) => items.push(item(Kind::Value, value(&types))),
-                What::Mark(mark) => items.push(item(Kind::Punctuation, pattern::quoted(mark))),
+                What::Value(types) => items.push(item(ItemKind::Value, value(&types))),
+                What::Mark(mark) => items.push(item(ItemKind::Punctuation, pattern::quoted(mark))),
             }
         }
         let mut distinct: Vec<Item> = Vec::with_capacity(items.len());

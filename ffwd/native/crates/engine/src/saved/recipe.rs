@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
-use super::{grammar, seal, unseal, Fingerprint, Kind, SavedError};
+use super::{grammar, seal, unseal, Fingerprint, SavedError, SavedKind};
 use crate::engine::{Compiled, Engine, GrammarOptions, Recipe};
 use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_json_schema::{Policy, Registry};
@@ -15,7 +15,7 @@ use ffwd_json_schema::{Policy, Registry};
 /// It has a language that no front end for patterns makes.
 pub fn save(compiled: &Compiled) -> Result<Vec<u8>, SavedError> {
     let vocabulary = Fingerprint::of_vocabulary(compiled.engine.vocabulary());
-    Ok(seal(Kind::Grammar, vocabulary, &payload(compiled.recipe())?))
+    Ok(seal(SavedKind::Grammar, vocabulary, &payload(compiled.recipe())?))
 }
 
 /// The grammar of bytes that [`save`] made, compiled.
@@ -25,7 +25,7 @@ pub fn save(compiled: &Compiled) -> Result<Vec<u8>, SavedError> {
 /// with another format.
 pub fn load(bytes: &[u8], engine: &Arc<Engine>) -> Result<Compiled, SavedError> {
     let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());
-    let mut reader = unseal(bytes, Kind::Grammar, vocabulary)?;
+    let mut reader = unseal(bytes, SavedKind::Grammar, vocabulary)?;
     let recipe = read(&mut reader)?;
     reader.end()?;
     Ok(engine.compile_recipe(&recipe)?)

@@ -232,7 +232,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     ]
     .concat();
     let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());
-    let forged = seal(Kind::Text, vocabulary, &payload);
+    let forged = seal(SavedKind::Text, vocabulary, &payload);
     assert_eq!(load_text(&forged, first).unwrap_err().reason(), "malformed");
 }
 
@@ -273,7 +273,7 @@ fn changed_payloads_are_read_or_refused() {
             }
             let mut reader = Reader::new(&changed);
             let known = grammar::read(&mut reader).is_ok();
-            match load_grammar(&seal(Kind::Grammar, vocabulary, &changed), &engine) {
+            match load_grammar(&seal(SavedKind::Grammar, vocabulary, &changed), &engine) {
                 Ok(_) => read += 1,
                 Err(_) => refused += 1,
             }
@@ -288,7 +288,7 @@ fn deep_and_wide_lies_are_refused() {
     let engine = engine(&[]);
     let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());
     let refused = |payload: &[u8]| {
-        load_grammar(&seal(Kind::Grammar, vocabulary, payload), &engine).unwrap_err().reason()
+        load_grammar(&seal(SavedKind::Grammar, vocabulary, payload), &engine).unwrap_err().reason()
     };
     // Complements of complements, and pairs of pairs.
     for (tag, ids) in [(9u8, 1usize), (5, 2)] {

@@ -18,7 +18,7 @@ mod pattern;
 mod tests;
 mod values;
 
-use options::Options;
+use options::RuleOptions;
 
 use crate::bnf::rules::Rules;
 use crate::bnf::text::{Cursor, EmptyClass, Notation};
@@ -66,15 +66,15 @@ pub fn parse(text: &str, root: &str) -> Result<Grammar, GrammarError> {
 #[derive(Default)]
 struct Ebnf<'t> {
     /// The rules that have options.
-    options: Vec<(&'t str, Options)>,
+    options: Vec<(&'t str, RuleOptions)>,
 }
 
-type Parser<'t> = bnf::Parser<'t, Ebnf<'t>>;
+type EbnfParser<'t> = bnf::Parser<'t, Ebnf<'t>>;
 
 impl<'t> Dialect<'t> for Ebnf<'t> {
     const NOTATION: &'static Notation = &NOTATION;
 
-    fn head(parser: &mut Parser<'t>, name: &'t str, offset: usize) -> Result<(), GrammarError> {
+    fn head(parser: &mut EbnfParser<'t>, name: &'t str, offset: usize) -> Result<(), GrammarError> {
         if matches!(name, "true" | "false") {
             let message = format!("{name} cannot be the name of a rule");
             return Err(parser.cursor.fault(offset, message));
@@ -91,7 +91,7 @@ impl<'t> Dialect<'t> for Ebnf<'t> {
     }
 
     fn item(
-        parser: &mut Parser<'t>,
+        parser: &mut EbnfParser<'t>,
         _character: char,
         offset: usize,
     ) -> Result<Option<NodeId>, GrammarError> {

@@ -11,7 +11,7 @@ use ffwd_regular::regex::Ast;
 const MAX_LOOK: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Options {
+pub(super) struct RuleOptions {
     max_tokens: Option<u32>,
     max_chars: Option<u32>,
     capture: Option<String>,
@@ -40,8 +40,8 @@ pub(super) fn follow(cursor: &Cursor<'_>) -> bool {
 }
 
 /// Reads the options of a rule, with their brackets.
-pub(super) fn read(cursor: &mut Cursor<'_>, rule: &str) -> Result<Options, GrammarError> {
-    let mut options = Options::default();
+pub(super) fn read(cursor: &mut Cursor<'_>, rule: &str) -> Result<RuleOptions, GrammarError> {
+    let mut options = RuleOptions::default();
     let mut seen: Vec<&str> = Vec::new();
     cursor.take("[");
     loop {
@@ -131,7 +131,7 @@ fn capture_name(cursor: &mut Cursor<'_>) -> Result<String, GrammarError> {
 pub(super) fn apply(
     grammar: &mut Grammar,
     cursor: &Cursor<'_>,
-    options: FxHashMap<RuleId, Options>,
+    options: FxHashMap<RuleId, RuleOptions>,
 ) -> Result<(), GrammarError> {
     shorten(grammar, cursor, &options)?;
     for index in 0..grammar.rules.len() {
@@ -154,9 +154,9 @@ pub(super) fn apply(
 fn shorten(
     grammar: &mut Grammar,
     cursor: &Cursor<'_>,
-    options: &FxHashMap<RuleId, Options>,
+    options: &FxHashMap<RuleId, RuleOptions>,
 ) -> Result<(), GrammarError> {
-    let shortened = |options: &Options| options.lazy || options.max_chars.is_some();
+    let shortened = |options: &RuleOptions| options.lazy || options.max_chars.is_some();
     if !options.values().any(shortened) {
         return Ok(());
     }

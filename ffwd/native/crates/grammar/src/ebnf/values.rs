@@ -7,7 +7,7 @@ use crate::GrammarError;
 const MAX_NESTING: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Value<'t> {
+pub(super) struct MacroValue<'t> {
     pub offset: usize,
     pub kind: ValueKind<'t>,
 }
@@ -18,14 +18,14 @@ pub(super) enum ValueKind<'t> {
     Number(u32),
     Boolean(bool),
     Name(&'t str),
-    Tuple(Vec<Value<'t>>),
+    Tuple(Vec<MacroValue<'t>>),
 }
 
 /// The arguments of one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arguments<'t> {
-    pub positional: Vec<Value<'t>>,
-    pub named: Vec<(&'t str, Value<'t>)>,
+    pub positional: Vec<MacroValue<'t>>,
+    pub named: Vec<(&'t str, MacroValue<'t>)>,
 }
 
 impl<'t> Arguments<'t> {
@@ -43,7 +43,7 @@ impl<'t> Arguments<'t> {
             return Ok(arguments);
         }
         loop {
-            let value = Value::read(cursor, 0)?;
+            let value = MacroValue::read(cursor, 0)?;
             cursor.space(true);
             match value.kind {
                 ValueKind::Name(name) if cursor.take("=") => {
@@ -52,7 +52,7 @@ impl<'t> Arguments<'t> {
                         return Err(cursor.fault(value.offset, message));
                     }
                     cursor.space(true);
-                    let value = Value::read(cursor, 0)?;
+                    let value = MacroValue::read(cursor, 0)?;
                     arguments.named.push((name, value));
                     cursor.space(true);
                 }
@@ -75,7 +75,7 @@ impl<'t> Arguments<'t> {
     }
 }
 
-impl<'t> Value<'t> {
+impl<'t> MacroValue<'t> {
     fn read(cursor: &mut Cursor<'t>, nesting: usize) -> Result<Self, GrammarError> {
         let offset = cursor.offset();
         let kind = match cursor.peek() {

@@ -46,7 +46,7 @@ impl Decimal {
 
     /// Reads the text of a JSON number, in any of its spellings.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
-        let spelling = Spelling::split(text).ok_or(DecimalError::NotANumber)?;
+        let spelling = NumberText::split(text).ok_or(DecimalError::NotANumber)?;
         let all = || spelling.integer.bytes().chain(spelling.fraction.bytes());
         let Some(first) = all().position(|digit| digit != b'0') else {
             return Ok(Self::zero());
@@ -308,7 +308,7 @@ impl std::str::FromStr for Decimal {
 }
 
 /// The parts of a JSON number's text.
-struct Spelling<'t> {
+struct NumberText<'t> {
     negative: bool,
     integer: &'t str,
     fraction: &'t str,
@@ -316,7 +316,7 @@ struct Spelling<'t> {
     exponent: Option<&'t str>,
 }
 
-impl<'t> Spelling<'t> {
+impl<'t> NumberText<'t> {
     fn split(text: &'t str) -> Option<Self> {
         let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let (negative, rest) = match text.strip_prefix('-') {

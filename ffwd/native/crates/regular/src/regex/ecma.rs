@@ -53,9 +53,9 @@ fn node(pattern: &str, options: &PatternOptions) -> Result<Node, PatternError> {
         return Err(PatternError::invalid(0, "the flags u and v exclude each other"));
     }
     let mode = if sets { Mode::Sets } else { Mode::Unicode };
-    match Parser::new(&characters, mode, options).parse() {
+    match EcmaParser::new(&characters, mode, options).parse() {
         Err(PatternError { kind: super::PatternErrorKind::Invalid, .. }) if !unicode && !sets => {
-            Parser::new(&characters, Mode::Lenient, options).parse()
+            EcmaParser::new(&characters, Mode::Lenient, options).parse()
         }
         result => result,
     }
@@ -73,19 +73,19 @@ enum Mode {
 }
 
 #[derive(Clone, Copy)]
-struct Flags {
+struct EcmaFlags {
     ignore_case: bool,
     multi_line: bool,
     dot_all: bool,
 }
 
-struct Parser<'p> {
+struct EcmaParser<'p> {
     pattern: &'p [char],
     at: usize,
     mode: Mode,
     /// Whether case is ignored by simple folding, as with the flags `u` and `v`.
     simple_folding: bool,
-    flags: Flags,
+    flags: EcmaFlags,
     nesting: usize,
     ranges: usize,
     capturing_groups: usize,
@@ -95,7 +95,7 @@ struct Parser<'p> {
     properties: HashMap<String, CharClass>,
 }
 
-impl<'p> Parser<'p> {
+impl<'p> EcmaParser<'p> {
     fn new(pattern: &'p [char], mode: Mode, options: &PatternOptions) -> Self {
         let (capturing_groups, named_groups) = count_groups(pattern);
         Self {
@@ -103,7 +103,7 @@ impl<'p> Parser<'p> {
             at: 0,
             mode,
             simple_folding: options.has('u') || options.has('v'),
-            flags: Flags {
+            flags: EcmaFlags {
                 ignore_case: options.has('i'),
                 multi_line: options.has('m'),
                 dot_all: options.has('s'),

@@ -1,10 +1,10 @@
 //! Escapes.
 
 use super::super::ecma_class::{control, digits, hexadecimal, property, spaces};
-use super::{CharClass, Mode, Node, Parser, PatternError};
+use super::{CharClass, EcmaParser, Mode, Node, PatternError};
 
 /// The meaning of an escape in a character class, or outside.
-pub(super) enum Escaped {
+pub(super) enum EcmaEscape {
     Class(CharClass),
     /// A code point, perhaps a lone surrogate.
     Code(u32),
@@ -21,7 +21,7 @@ const STRINGS: [&str; 7] = [
     "RGI_Emoji",
 ];
 
-impl Parser<'_> {
+impl EcmaParser<'_> {
     /// An escape outside of classes, past its backslash.
     pub(super) fn atom_escape(&mut self, start: usize) -> Result<Node, PatternError> {
         let unsupported = |feature| Err(PatternError::unsupported(start, feature));
@@ -51,32 +51,36 @@ impl Parser<'_> {
             _ => {}
         }
         match self.escape(start, false)? {
-            Escaped::Class(class) => {
+            EcmaEscape::Class(class) => {
                 let class = self.fold(class);
                 self.class_node(class)
             }
-            Escaped::Code(code) => Ok(self.code_node(code)),
+            EcmaEscape::Code(code) => Ok(self.code_node(code)),
         }
     }
 
     /// An escape that may stand in a class or outside, past its backslash.
-    pub(super) fn escape(&mut self, start: usize, in_class: bool) -> Result<Escaped, PatternError> {
+    pub(super) fn escape(
+        &mut self,
+        start: usize,
+        in_class: bool,
+    ) -> Result<EcmaEscape, PatternError> {
         let Some(character) = self.peek() else {
             return Err(self.invalid(start, "the pattern ends in a backslash"));
         };
         self.at += 1;
         let code = match character {
-            'd' => return Ok(Escaped::Class(digits())),
-            'D' => return Ok(Escaped::Class(digits().negate())),
-            'w' => return Ok(Escaped::Class(self.words())),
-            'W' => return Ok(Escaped::Class(self.words().negate())),
-            's' => return Ok(Escaped::Class(spaces())),
-            'S' => return Ok(Escaped::Class(spaces().negate())),
+            'd' => return Ok(EcmaEscape::Class(digits())),
+            'D' => return Ok(EcmaEscape::Class(digits().negate())),
+            'w' => return Ok(EcmaEscape::Class(self.words())),
+            'W' => return Ok(EcmaEscape::Class(self.words().negate())),
+            's' => return Ok(EcmaEscape::Class(spaces())),
+            'S' => return Ok(EcmaEscape::Class(spaces().negate())),
             'p' | 'P' => {
                 if let Some(class) = self.property(start)? {
                     let class = if self.mode == Mode::Sets { self.fold(class) } else { class };
                     let class = if character == 'P' { class.negate() } else { class };
-                    return Ok(Escaped::Class(class));
+                    return Ok(EcmaEscape::Class(class));
                 }
                 character as u32
             }
@@ -121,7 +125,7 @@ impl Parser<'_> {
             | '/' => character as u32,
             other => self.identity(start, other)?,
         };
-        Ok(Escaped::Code(code))
+        Ok(EcmaEscape::Code(code))
     }
 
     /// An escaped character that has no meaning of its own, which Annex B lets stand for itself.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::escape::Escaped;
-use super::{CharClass, Node, Parser, PatternError, MAX_NESTING, NESTED_GROUPS};
+use super::escape::EcmaEscape;
+use super::{CharClass, EcmaParser, Node, PatternError, MAX_NESTING, NESTED_GROUPS};
 
-impl Parser<'_> {
+impl EcmaParser<'_> {
     /// A class, past its bracket.
     pub(super) fn class(&mut self, start: usize) -> Result<CharClass, PatternError> {
         let negated = self.eat('^');
@@ -25,15 +25,15 @@ impl Parser<'_> {
             }
             let high = self.class_atom(start)?;
             match (&low, &high) {
-                (Escaped::Code(low), Escaped::Code(high)) if low <= high => {
-                    self.add(&mut ranges, &Escaped::Class(CharClass::new([(*low, *high)])))?;
+                (EcmaEscape::Code(low), EcmaEscape::Code(high)) if low <= high => {
+                    self.add(&mut ranges, &EcmaEscape::Class(CharClass::new([(*low, *high)])))?;
                 }
-                (Escaped::Code(_), Escaped::Code(_)) => {
+                (EcmaEscape::Code(_), EcmaEscape::Code(_)) => {
                     return Err(self.invalid(from, "a range is out of order"));
                 }
                 _ if self.is_lenient() => {
                     self.add(&mut ranges, &low)?;
-                    self.add(&mut ranges, &Escaped::Code('-' as u32))?;
+                    self.add(&mut ranges, &EcmaEscape::Code('-' as u32))?;
                     self.add(&mut ranges, &high)?;
                 }
                 _ => return Err(self.invalid(from, "a class cannot bound a range")),
@@ -43,10 +43,10 @@ impl Parser<'_> {
         Ok(if negated { class.negate() } else { class })
     }
 
-    fn add(&mut self, ranges: &mut Vec<(u32, u32)>, item: &Escaped) -> Result<(), PatternError> {
+    fn add(&mut self, ranges: &mut Vec<(u32, u32)>, item: &EcmaEscape) -> Result<(), PatternError> {
         match item {
-            Escaped::Code(code) => ranges.push((*code, *code)),
-            Escaped::Class(class) => {
+            EcmaEscape::Code(code) => ranges.push((*code, *code)),
+            EcmaEscape::Class(class) => {
                 self.charge(class)?;
                 ranges.extend_from_slice(class.ranges());
             }
@@ -54,7 +54,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn class_atom(&mut self, class_start: usize) -> Result<Escaped, PatternError> {
+    fn class_atom(&mut self, class_start: usize) -> Result<EcmaEscape, PatternError> {
         let start = self.at;
         let Some(character) = self.peek() else {
             return Err(self.invalid(class_start, "a character class is not closed"));
@@ -63,7 +63,7 @@ impl Parser<'_> {
         if character == '\\' {
             self.escape(start, true)
         } else {
-            Ok(Escaped::Code(character as u32))
+            Ok(EcmaEscape::Code(character as u32))
         }
     }
 
@@ -138,23 +138,23 @@ impl Parser<'_> {
             return Ok((self.strings(set_start)?, false));
         }
         let low = match self.set_atom(set_start)? {
-            Escaped::Class(class) => return Ok((Set::of(self.fold(class)), false)),
-            Escaped::Code(code) => code,
+            EcmaEscape::Class(class) => return Ok((Set::of(self.fold(class)), false)),
+            EcmaEscape::Code(code) => code,
         };
         if self.at_operator() || !self.eat('-') {
             return Ok((Set::of(self.fold(CharClass::new([(low, low)]))), false));
         }
         match self.set_atom(set_start)? {
-            Escaped::Code(high) if low <= high => {
+            EcmaEscape::Code(high) if low <= high => {
                 Ok((Set::of(self.fold(CharClass::new([(low, high)]))), true))
             }
-            Escaped::Code(_) => Err(self.invalid(start, "a range is out of order")),
-            Escaped::Class(_) => Err(self.invalid(start, "a class cannot bound a range")),
+            EcmaEscape::Code(_) => Err(self.invalid(start, "a range is out of order")),
+            EcmaEscape::Class(_) => Err(self.invalid(start, "a class cannot bound a range")),
         }
     }
 
     /// A character or an escape.
-    fn set_atom(&mut self, set_start: usize) -> Result<Escaped, PatternError> {
+    fn set_atom(&mut self, set_start: usize) -> Result<EcmaEscape, PatternError> {
         const DOUBLED: &str = "&!#$%*+,.:;<=>?@^`~";
         let start = self.at;
         let Some(character) = self.peek() else {
@@ -169,7 +169,7 @@ impl Parser<'_> {
             let message = format!("{character:?} must be escaped in a class with the flag v");
             return Err(self.invalid(start, &message));
         }
-        Ok(Escaped::Code(character as u32))
+        Ok(EcmaEscape::Code(character as u32))
     }
 
     /// The texts of `\q{..}`, past the brace.
@@ -196,11 +196,11 @@ impl Parser<'_> {
             }
             let start = self.at;
             match self.set_atom(set_start)? {
-                Escaped::Class(_) => {
+                EcmaEscape::Class(_) => {
                     return Err(self.invalid(start, "a class cannot stand in a string"));
                 }
                 // Letters that are the same are written as the least of them.
-                Escaped::Code(code) => {
+                EcmaEscape::Code(code) => {
                     let folded = self.fold(CharClass::new([(code, code)]));
                     let least = folded.ranges().first().and_then(|range| char::from_u32(range.0));
                     string.push(least.ok_or_else(|| {

@@ -45,7 +45,7 @@ pub struct FiniteKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Place {
+enum NumberPosition {
     Start,
     /// After the integer part `0`.
     Zero,
@@ -71,7 +71,7 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Finite {
     kind: FiniteKind,
-    place: Place,
+    place: NumberPosition,
     /// The greatest exponent with which the digits stay below the limit.
     room: i16,
     /// How many digits were read, as long as they are the first ones of the limit.
@@ -82,23 +82,32 @@ pub struct Finite {
 impl Finite {
     /// All numbers of the kind.
     pub fn new(kind: FiniteKind) -> Self {
-        Self { kind, place: Place::Start, room: LIMIT_EXPONENT, tied: Some(0), exponent: 0 }
+        Self {
+            kind,
+            place: NumberPosition::Start,
+            room: LIMIT_EXPONENT,
+            tied: Some(0),
+            exponent: 0,
+        }
     }
 
     /// Whether the text may end here.
     pub fn accepts(&self) -> bool {
         match self.place {
-            Place::Zero | Place::ZeroFraction => !self.kind.positive,
-            Place::Integer | Place::Fraction => true,
-            Place::Exponent | Place::FreeExponent | Place::Over => true,
-            Place::Start | Place::ZeroPoint | Place::Point => false,
-            Place::Mark | Place::Plus | Place::FreeMark | Place::FreeSign => false,
+            NumberPosition::Zero | NumberPosition::ZeroFraction => !self.kind.positive,
+            NumberPosition::Integer | NumberPosition::Fraction => true,
+            NumberPosition::Exponent | NumberPosition::FreeExponent | NumberPosition::Over => true,
+            NumberPosition::Start | NumberPosition::ZeroPoint | NumberPosition::Point => false,
+            NumberPosition::Mark
+            | NumberPosition::Plus
+            | NumberPosition::FreeMark
+            | NumberPosition::FreeSign => false,
         }
     }
 
     /// Whether the text must end here.
     pub(crate) fn is_over(&self) -> bool {
-        self.place == Place::Over
+        self.place == NumberPosition::Over
     }
 
     /// The bytes that some number of the kind has.
@@ -118,37 +127,50 @@ impl Finite {
             return None;
         }
         match (self.place, byte) {
-            (Place::Start, b'0') => {
-                let zero = if self.kind.digits_only { Place::Over } else { Place::Zero };
+            (NumberPosition::Start, b'0') => {
+                let zero =
+                    if self.kind.digits_only { NumberPosition::Over } else { NumberPosition::Zero };
                 (!(self.kind.digits_only && self.kind.positive)).then(|| at(zero))
             }
-            (Place::Start, b'1'..=b'9') => at(Place::Integer).significant(byte),
-            (Place::Integer, b'0'..=b'9') => {
+            (NumberPosition::Start, b'1'..=b'9') => at(NumberPosition::Integer).significant(byte),
+            (NumberPosition::Integer, b'0'..=b'9') => {
                 Self { room: self.room - 1, ..*self }.significant(byte)
             }
-            (Place::Integer, b'.') => Some(at(Place::Point)),
-            (Place::Point | Place::Fraction, b'0'..=b'9') => at(Place::Fraction).significant(byte),
+            (NumberPosition::Integer, b'.') => Some(at(NumberPosition::Point)),
+            (NumberPosition::Point | NumberPosition::Fraction, b'0'..=b'9') => {
+                at(NumberPosition::Fraction).significant(byte)
+            }
             // The next digit is a tenth.
-            (Place::Zero, b'.') => Some(Self { room: self.room + 1, ..at(Place::ZeroPoint) }),
-            (Place::ZeroPoint | Place::ZeroFraction, b'0') => {
+            (NumberPosition::Zero, b'.') => {
+                Some(Self { room: self.room + 1, ..at(NumberPosition::ZeroPoint) })
+            }
+            (NumberPosition::ZeroPoint | NumberPosition::ZeroFraction, b'0') => {
                 let room = (self.room + 1).min(LIMIT_EXPONENT + MAX_ZEROS);
-                Some(Self { room, ..at(Place::ZeroFraction) })
+                Some(Self { room, ..at(NumberPosition::ZeroFraction) })
             }
-            (Place::ZeroPoint | Place::ZeroFraction, b'1'..=b'9') => {
-                at(Place::Fraction).significant(byte)
+            (NumberPosition::ZeroPoint | NumberPosition::ZeroFraction, b'1'..=b'9') => {
+                at(NumberPosition::Fraction).significant(byte)
             }
-            (Place::Zero | Place::ZeroFraction, b'e' | b'E') if !self.kind.positive => {
-                free(Place::FreeMark)
+            (NumberPosition::Zero | NumberPosition::ZeroFraction, b'e' | b'E')
+                if !self.kind.positive =>
+            {
+                free(NumberPosition::FreeMark)
             }
-            (Place::Integer | Place::Fraction, b'e' | b'E') => {
-                Some(Self { tied: None, ..at(Place::Mark) })
+            (NumberPosition::Integer | NumberPosition::Fraction, b'e' | b'E') => {
+                Some(Self { tied: None, ..at(NumberPosition::Mark) })
             }
-            (Place::Mark, b'+') => Some(at(Place::Plus)),
-            (Place::Mark, b'-') | (Place::FreeMark, b'+' | b'-') => free(Place::FreeSign),
-            (Place::Mark | Place::Plus | Place::Exponent, b'0'..=b'9') => self.exponent(byte),
-            (Place::FreeMark | Place::FreeSign | Place::FreeExponent, b'0'..=b'9') => {
-                free(Place::FreeExponent)
+            (NumberPosition::Mark, b'+') => Some(at(NumberPosition::Plus)),
+            (NumberPosition::Mark, b'-') | (NumberPosition::FreeMark, b'+' | b'-') => {
+                free(NumberPosition::FreeSign)
             }
+            (
+                NumberPosition::Mark | NumberPosition::Plus | NumberPosition::Exponent,
+                b'0'..=b'9',
+            ) => self.exponent(byte),
+            (
+                NumberPosition::FreeMark | NumberPosition::FreeSign | NumberPosition::FreeExponent,
+                b'0'..=b'9',
+            ) => free(NumberPosition::FreeExponent),
             _ => None,
         }
     }
@@ -165,7 +187,7 @@ impl Finite {
             self.room -= i16::from(!less && !tie);
         }
         if self.kind.digits_only && self.room == 0 {
-            self.place = Place::Over;
+            self.place = NumberPosition::Over;
         }
         (self.room >= 0).then_some(self)
     }
@@ -176,9 +198,9 @@ impl Finite {
             return None;
         }
         if exponent * 10 > self.room && exponent > 0 {
-            return Some(Self { place: Place::Over, room: 0, exponent: 0, ..*self });
+            return Some(Self { place: NumberPosition::Over, room: 0, exponent: 0, ..*self });
         }
-        Some(Self { place: Place::Exponent, exponent, ..*self })
+        Some(Self { place: NumberPosition::Exponent, exponent, ..*self })
     }
 }
 

@@ -95,7 +95,7 @@ struct Rules {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Place {
+enum DigitPosition {
     Start,
     /// After the integer part `0`.
     Zero,
@@ -111,7 +111,7 @@ enum Place {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Magnitude {
     rules: Arc<Rules>,
-    place: Place,
+    place: DigitPosition,
     /// Digits before the point, or past it, where that matters.
     count: u32,
     /// How the digits compare with as many of the bound's; none where it no longer matters.
@@ -159,7 +159,7 @@ impl Magnitude {
         format!("{rules:?}").hash(&mut hasher);
         rules.hash = hasher.finish();
         let state = Self {
-            place: Place::Start,
+            place: DigitPosition::Start,
             count: 0,
             low: rules.low.as_ref().map(|_| Ordering::Equal),
             high: rules.high.as_ref().map(|_| Ordering::Equal),
@@ -174,24 +174,34 @@ impl Magnitude {
     /// Whether the text may end here.
     pub fn accepts(&self) -> bool {
         match self.place {
-            Place::Start | Place::Point => false,
-            Place::Zero | Place::Integer if self.rules.point == Point::Required => false,
-            Place::Zero | Place::Integer => self.some_completion(self.count as usize, true),
-            Place::Fraction => self.some_fraction(true),
-            Place::Free => true,
+            DigitPosition::Start | DigitPosition::Point => false,
+            DigitPosition::Zero | DigitPosition::Integer if self.rules.point == Point::Required => {
+                false
+            }
+            DigitPosition::Zero | DigitPosition::Integer => {
+                self.some_completion(self.count as usize, true)
+            }
+            DigitPosition::Fraction => self.some_fraction(true),
+            DigitPosition::Free => true,
         }
     }
 
     /// Returns the continuations after a byte, if any.
     pub fn derive(&self, byte: u8) -> Option<Self> {
         let next = match (self.place, byte) {
-            (Place::Start, b'0'..=b'9') => self.first(byte),
-            (Place::Integer, b'0'..=b'9') => self.integer_digit(byte, Place::Integer),
-            (Place::Zero | Place::Integer, b'.') if self.rules.point != Point::Forbidden => {
+            (DigitPosition::Start, b'0'..=b'9') => self.first(byte),
+            (DigitPosition::Integer, b'0'..=b'9') => {
+                self.integer_digit(byte, DigitPosition::Integer)
+            }
+            (DigitPosition::Zero | DigitPosition::Integer, b'.')
+                if self.rules.point != Point::Forbidden =>
+            {
                 self.point()
             }
-            (Place::Point | Place::Fraction, b'0'..=b'9') => self.fraction_digit(byte),
-            (Place::Free, b'0'..=b'9') => return Some(self.clone()),
+            (DigitPosition::Point | DigitPosition::Fraction, b'0'..=b'9') => {
+                self.fraction_digit(byte)
+            }
+            (DigitPosition::Free, b'0'..=b'9') => return Some(self.clone()),
             _ => None,
         };
         next.filter(Self::is_alive)
@@ -199,13 +209,13 @@ impl Magnitude {
 
     fn is_alive(&self) -> bool {
         match self.place {
-            Place::Zero => self.some_completion(1, false),
-            Place::Point | Place::Fraction => self.some_fraction(false),
-            Place::Free => true,
-            Place::Start => {
+            DigitPosition::Zero => self.some_completion(1, false),
+            DigitPosition::Point | DigitPosition::Fraction => self.some_fraction(false),
+            DigitPosition::Free => true,
+            DigitPosition::Start => {
                 (b'0'..=b'9').any(|digit| self.first(digit).is_some_and(|next| next.is_alive()))
             }
-            Place::Integer => match &self.rules.high {
+            DigitPosition::Integer => match &self.rules.high {
                 // From the longest ones, of which most are not near a bound.
                 Some(high) => (self.count as usize..=high.integers)
                     .rev()
@@ -216,10 +226,13 @@ impl Magnitude {
     }
 
     fn first(&self, digit: u8) -> Option<Self> {
-        self.integer_digit(digit, if digit == b'0' { Place::Zero } else { Place::Integer })
+        self.integer_digit(
+            digit,
+            if digit == b'0' { DigitPosition::Zero } else { DigitPosition::Integer },
+        )
     }
 
-    fn integer_digit(&self, byte: u8, place: Place) -> Option<Self> {
+    fn integer_digit(&self, byte: u8, place: DigitPosition) -> Option<Self> {
         let at = self.count as usize;
         let mut next = Self { place, count: self.count + 1, ..self.clone() };
         let compare = |known: Option<Ordering>, limit: &Option<Limit>| {
@@ -269,7 +282,7 @@ impl Magnitude {
 
     fn point(&self) -> Option<Self> {
         let count = self.count as usize;
-        let mut next = Self { place: Place::Point, count: 0, ..self.clone() };
+        let mut next = Self { place: DigitPosition::Point, count: 0, ..self.clone() };
         // The integer part is complete: a shorter one is less.
         let complete = |known: Option<Ordering>, limit: &Option<Limit>| {
             known.zip(limit.as_ref()).map(|(known, limit)| {
@@ -292,7 +305,7 @@ impl Magnitude {
     }
 
     fn fraction_digit(&self, byte: u8) -> Option<Self> {
-        let mut next = Self { place: Place::Fraction, ..self.clone() };
+        let mut next = Self { place: DigitPosition::Fraction, ..self.clone() };
         if self.count == self.rules.places {
             if byte == b'0' {
                 return Some(next);
@@ -301,7 +314,7 @@ impl Magnitude {
             if self.rules.step.is_some() || self.high.is_some() {
                 return None;
             }
-            next.place = Place::Free;
+            next.place = DigitPosition::Free;
             next.count = 0;
             next.low = None;
             next.residues.clear();

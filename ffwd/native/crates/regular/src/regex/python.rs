@@ -34,14 +34,14 @@ pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, Patt
     if options.has('a') && options.has('u') {
         return Err(PatternError::invalid(0, "the flags a and u contradict each other"));
     }
-    let flags = Flags {
+    let flags = PythonFlags {
         ascii: options.has('a'),
         ignore_case: options.has('i'),
         multi_line: options.has('m'),
         dot_all: options.has('s'),
         verbose: options.has('x'),
     };
-    let mut parser = Parser {
+    let mut parser = PythonParser {
         pattern: &characters,
         at: 0,
         options,
@@ -63,7 +63,7 @@ pub(super) fn parse(pattern: &str, options: &PatternOptions) -> Result<Ast, Patt
 }
 
 #[derive(Clone, Copy)]
-struct Flags {
+struct PythonFlags {
     ascii: bool,
     ignore_case: bool,
     multi_line: bool,
@@ -78,11 +78,11 @@ struct Groups {
     names: FxHashSet<String>,
 }
 
-struct Parser<'p> {
+struct PythonParser<'p> {
     pattern: &'p [char],
     at: usize,
     options: &'p PatternOptions,
-    flags: Flags,
+    flags: PythonFlags,
     nesting: usize,
     ranges: usize,
     groups: Groups,
@@ -104,7 +104,7 @@ impl Item {
     }
 }
 
-impl Parser<'_> {
+impl PythonParser<'_> {
     fn peek(&self) -> Option<char> {
         self.pattern.get(self.at).copied()
     }

@@ -1,16 +1,16 @@
 //! Escapes and sets of characters.
 
-use super::{category, fold, CharClass, Item, Node, Parser, PatternError, Tree};
+use super::{category, fold, CharClass, Item, Node, PatternError, PythonParser, Tree};
 use crate::regex::ecma_class::hexadecimal;
 
 /// The meaning of an escape, or of a member of a set.
-enum Escaped {
+enum PythonEscape {
     Class(CharClass),
     /// A code point, perhaps a lone surrogate.
     Code(u32),
 }
 
-impl Parser<'_> {
+impl PythonParser<'_> {
     /// An escape outside of sets, past its backslash.
     pub(super) fn escape(&mut self, start: usize) -> Result<Item, PatternError> {
         let negative = |letter: char| letter.is_ascii_uppercase();
@@ -56,13 +56,13 @@ impl Parser<'_> {
             _ => {}
         }
         Ok(Item::Tree(match self.escaped(start, false)? {
-            Escaped::Class(class) => self.class(class)?,
-            Escaped::Code(code) => self.literal(code)?,
+            PythonEscape::Class(class) => self.class(class)?,
+            PythonEscape::Code(code) => self.literal(code)?,
         }))
     }
 
     /// An escape that may stand in a set or outside, past its backslash.
-    fn escaped(&mut self, start: usize, in_set: bool) -> Result<Escaped, PatternError> {
+    fn escaped(&mut self, start: usize, in_set: bool) -> Result<PythonEscape, PatternError> {
         let Some(character) = self.next() else {
             return Err(PatternError::invalid(start, "the pattern ends in a backslash"));
         };
@@ -71,7 +71,7 @@ impl Parser<'_> {
                 let class = category(character.to_ascii_lowercase(), self.flags.ascii)
                     .unwrap_or_else(CharClass::any);
                 let negative = character.is_ascii_uppercase();
-                return Ok(Escaped::Class(if negative { class.negate() } else { class }));
+                return Ok(PythonEscape::Class(if negative { class.negate() } else { class }));
             }
             'a' => 0x07,
             'b' if in_set => 0x08,
@@ -94,7 +94,7 @@ impl Parser<'_> {
             }
             other => other as u32,
         };
-        Ok(Escaped::Code(code))
+        Ok(PythonEscape::Code(code))
     }
 
     fn hexadecimal_digits(&mut self, start: usize, count: usize) -> Result<u32, PatternError> {
@@ -157,8 +157,8 @@ impl Parser<'_> {
                 // No range: a dash at the end stands for itself.
                 self.at = dash;
                 match low {
-                    Escaped::Code(code) => codes.push((code, code)),
-                    Escaped::Class(class) => {
+                    PythonEscape::Code(code) => codes.push((code, code)),
+                    PythonEscape::Class(class) => {
                         self.charge(&class)?;
                         ranges.extend_from_slice(class.ranges());
                     }
@@ -166,8 +166,10 @@ impl Parser<'_> {
                 continue;
             }
             match (low, self.set_member(start)?) {
-                (Escaped::Code(low), Escaped::Code(high)) if low <= high => codes.push((low, high)),
-                (Escaped::Code(_), Escaped::Code(_)) => {
+                (PythonEscape::Code(low), PythonEscape::Code(high)) if low <= high => {
+                    codes.push((low, high))
+                }
+                (PythonEscape::Code(_), PythonEscape::Code(_)) => {
                     return Err(PatternError::invalid(from, "a range is out of order"));
                 }
                 _ => return Err(PatternError::invalid(from, "a class cannot bound a range")),
@@ -181,12 +183,12 @@ impl Parser<'_> {
         self.class(if negated { class.negate() } else { class })
     }
 
-    fn set_member(&mut self, set_start: usize) -> Result<Escaped, PatternError> {
+    fn set_member(&mut self, set_start: usize) -> Result<PythonEscape, PatternError> {
         let start = self.at;
         match self.next() {
             None => Err(PatternError::invalid(set_start, "a set of characters is not closed")),
             Some('\\') => self.escaped(start, true),
-            Some(character) => Ok(Escaped::Code(character as u32)),
+            Some(character) => Ok(PythonEscape::Code(character as u32)),
         }
     }
 }

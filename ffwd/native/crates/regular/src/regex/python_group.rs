@@ -1,6 +1,6 @@
 //! Groups, and flags within the pattern.
 
-use super::{Flags, Parser, PatternError, Tree, MAX_NESTING, NESTED_GROUPS};
+use super::{PatternError, PythonFlags, PythonParser, Tree, MAX_NESTING, NESTED_GROUPS};
 
 /// The kind of an open group.
 enum Kind {
@@ -9,7 +9,7 @@ enum Kind {
     Look { behind: bool, negative: bool },
 }
 
-impl Parser<'_> {
+impl PythonParser<'_> {
     /// A group, past its parenthesis; none for a comment, or flags of the whole pattern, which must be
     /// `allowed` here.
     pub(super) fn group(
@@ -147,7 +147,7 @@ impl Parser<'_> {
         }
         let was = self.flags;
         let now = |flag: char, before: bool| (before || has(&on, flag)) && !has(&off, flag);
-        self.flags = Flags {
+        self.flags = PythonFlags {
             ascii: if has(&on, 'u') { false } else { now('a', was.ascii) },
             ignore_case: now('i', was.ignore_case),
             multi_line: now('m', was.multi_line),

@@ -3,7 +3,7 @@
 
 use num_bigint::BigUint;
 
-use super::{Magnitude, Place, Point, MAX_EXCLUDED_STEPS};
+use super::{DigitPosition, Magnitude, Point, MAX_EXCLUDED_STEPS};
 
 impl Magnitude {
     /// A shortest text that completes what has been read.
@@ -12,22 +12,22 @@ impl Magnitude {
             return Some(String::new());
         }
         match self.place {
-            Place::Free => Some(String::new()),
-            Place::Start => (b'0'..=b'9')
+            DigitPosition::Free => Some(String::new()),
+            DigitPosition::Start => (b'0'..=b'9')
                 .filter_map(|digit| {
                     let rest = self.first(digit).filter(Self::is_alive)?.shortest()?;
                     Some(format!("{}{rest}", char::from(digit)))
                 })
                 .min_by_key(String::len),
-            Place::Point | Place::Fraction => {
+            DigitPosition::Point | DigitPosition::Fraction => {
                 let all = self.rules.places - self.count + self.resolution();
                 let (decimals, value) = fewest(all, |zeros| self.fraction(false, zeros))?;
                 let digits = padded(&value, decimals as usize);
-                let is_bare = digits.is_empty() && self.place == Place::Point;
+                let is_bare = digits.is_empty() && self.place == DigitPosition::Point;
                 Some(if is_bare { "0".into() } else { digits })
             }
-            Place::Zero => self.with_integers(1, usize::MAX),
-            Place::Integer => {
+            DigitPosition::Zero => self.with_integers(1, usize::MAX),
+            DigitPosition::Integer => {
                 let from = self.count as usize;
                 let mut best: Option<String> = None;
                 for all in from..=self.most_integers() {
