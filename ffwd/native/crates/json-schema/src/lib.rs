@@ -117,14 +117,14 @@ mod test_conflict;
 mod test_emptiness;
 #[cfg(test)]
 mod test_exclude;
+#[cfg(test)]
+mod test_items;
+#[cfg(test)]
+mod test_logic;
 #[cfg(any(test, feature = "testing"))]
 pub mod test_validator;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_items;
-#[cfg(test)]
-mod tests_logic;
 mod unevaluated;
 mod uri;
 mod values;

@@ -1,6 +1,6 @@
 //! Escapes.
 
-use super::super::ecma_class::{control, digits, hexadecimal, property, spaces};
+use super::class::{control, digits, hexadecimal, property, spaces};
 use super::{CharClass, EcmaParser, Mode, Node, PatternError};
 
 /// The meaning of an escape in a character class, or outside.

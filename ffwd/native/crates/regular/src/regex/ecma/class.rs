@@ -4,26 +4,26 @@ use std::sync::OnceLock;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use super::case::CaseMap;
-use super::CharClass;
+use crate::regex::case::CaseMap;
+use crate::regex::CharClass;
 
 /// `\d`
-pub(super) fn digits() -> CharClass {
+pub(in crate::regex) fn digits() -> CharClass {
     CharClass::new([(0x30, 0x39)])
 }
 
 /// `\w`
-pub(super) fn words() -> CharClass {
+pub(in crate::regex) fn words() -> CharClass {
     CharClass::new([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
 }
 
 /// `\w` where case is ignored by simple folding: also what folds to one of them.
-pub(super) fn extra_words() -> CharClass {
+pub(in crate::regex) fn extra_words() -> CharClass {
     fold_simple(&words())
 }
 
 /// The characters that are the same as one of the set by simple case folding.
-pub(super) fn fold_simple(class: &CharClass) -> CharClass {
+pub(in crate::regex) fn fold_simple(class: &CharClass) -> CharClass {
     let bounds = class.ranges().iter();
     let ranges = bounds.filter_map(|&(low, high)| {
         Some(ClassUnicodeRange::new(char::from_u32(low)?, char::from_u32(high)?))
@@ -36,7 +36,7 @@ pub(super) fn fold_simple(class: &CharClass) -> CharClass {
 /// Returns the characters that match one of the set without the flags `u` and `v`: those with the
 /// same upper case, if that is a single code unit, and not an ASCII one of a character that is not
 /// ASCII.
-pub(super) fn fold_upper(class: &CharClass) -> CharClass {
+pub(in crate::regex) fn fold_upper(class: &CharClass) -> CharClass {
     static CASES: OnceLock<CaseMap> = OnceLock::new();
     let cases = CASES.get_or_init(|| {
         let upper = |character: char| {
@@ -52,7 +52,7 @@ pub(super) fn fold_upper(class: &CharClass) -> CharClass {
 }
 
 /// `\s`: white space and line terminators.
-pub(super) fn spaces() -> CharClass {
+pub(in crate::regex) fn spaces() -> CharClass {
     CharClass::new([
         (0x09, 0x0D),
         (0x20, 0x20),
@@ -68,18 +68,18 @@ pub(super) fn spaces() -> CharClass {
 }
 
 /// Returns the characters that `.` does not match.
-pub(super) fn line_ends() -> CharClass {
+pub(in crate::regex) fn line_ends() -> CharClass {
     CharClass::new([(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)])
 }
 
 /// The code of `\c` with this letter. In classes, Annex B has digits and `_` too.
-pub(super) fn control(letter: char, lenient_class: bool) -> Option<u32> {
+pub(in crate::regex) fn control(letter: char, lenient_class: bool) -> Option<u32> {
     let more = lenient_class && (letter.is_ascii_digit() || letter == '_');
     (letter.is_ascii_alphabetic() || more).then_some(letter as u32 % 32)
 }
 
 /// The value of hexadecimal digits, saturating; none if there is no digit, or another character.
-pub(super) fn hexadecimal(digits: &[char]) -> Option<u32> {
+pub(in crate::regex) fn hexadecimal(digits: &[char]) -> Option<u32> {
     let add = |value: u32, digit: &char| {
         Some(value.saturating_mul(16).saturating_add(digit.to_digit(16)?))
     };

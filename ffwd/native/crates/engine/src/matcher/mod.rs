@@ -687,12 +687,12 @@ impl Matcher {
 }
 
 #[cfg(test)]
-mod begin_tests;
+mod test_begin;
 #[cfg(test)]
-mod budget_tests;
+mod test_budget;
 #[cfg(test)]
-mod eviction_tests;
+mod test_eviction;
 #[cfg(test)]
-mod limit_tests;
+mod test_limit;
 #[cfg(test)]
 mod tests;

@@ -11,13 +11,12 @@ use super::anchors::{searched, whole};
 use super::error::{CLASS_RANGES, MAX_PATTERN, NESTED_GROUPS};
 use super::node::Node;
 use super::pattern::PatternOptions;
-use super::python_class::{category, fold};
 use super::tree::{Flattening, Greed, Tree};
 use super::{Ast, CharClass, PatternError};
+use class::{category, fold};
 
-#[path = "python_escape.rs"]
+mod class;
 mod escape;
-#[path = "python_group.rs"]
 mod group;
 
 /// Groups that may nest.
@@ -292,5 +291,4 @@ impl PythonParser<'_> {
 }
 
 #[cfg(test)]
-#[path = "python_tests.rs"]
 mod tests;

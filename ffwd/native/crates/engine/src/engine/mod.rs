@@ -691,9 +691,9 @@ impl Engine {
 }
 
 #[cfg(test)]
-mod array_tests;
-#[cfg(test)]
 mod test_ambiguous;
+#[cfg(test)]
+mod test_arrays;
 #[cfg(test)]
 mod test_distinct;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Escapes and sets of characters.
 
 use super::{category, fold, CharClass, Item, Node, PatternError, PythonParser, Tree};
-use crate::regex::ecma_class::hexadecimal;
+use crate::regex::ecma::class::hexadecimal;
 
 /// The meaning of an escape, or of a member of a set.
 enum PythonEscape {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::case::CaseMap;
-use super::ecma_class::{digits, property, words};
-use super::CharClass;
+use crate::regex::case::CaseMap;
+use crate::regex::ecma::class::{digits, property, words};
+use crate::regex::CharClass;
 
 /// `\d`, `\s` or `\w`, as Python has them for text or with the flag `a`; none for other letters.
 pub(super) fn category(letter: char, ascii: bool) -> Option<CharClass> {

@@ -205,5 +205,4 @@ impl Finite {
 }
 
 #[cfg(test)]
-#[path = "finite_tests.rs"]
 mod tests;

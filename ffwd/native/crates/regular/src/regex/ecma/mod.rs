@@ -10,15 +10,14 @@ use std::collections::HashMap;
 use rustc_hash::FxHashSet;
 
 use super::anchors::{searched, whole};
-use super::ecma_class::{extra_words, fold_simple, fold_upper, line_ends, words};
 use super::error::{CLASS_RANGES, MAX_PATTERN, NESTED_GROUPS};
 use super::node::Node;
 use super::pattern::{Dialect, PatternOptions};
 use super::{Ast, CharClass, PatternError};
+use class::{extra_words, fold_simple, fold_upper, line_ends, words};
 
-#[path = "ecma_escape.rs"]
+pub(super) mod class;
 mod escape;
-#[path = "ecma_sets.rs"]
 mod sets;
 
 /// Groups that may nest.
@@ -479,5 +478,4 @@ fn count_groups(pattern: &[char]) -> (usize, bool) {
 }
 
 #[cfg(test)]
-#[path = "ecma_tests.rs"]
 mod tests;

@@ -270,5 +270,4 @@ fn is_tighter(
 }
 
 #[cfg(test)]
-#[path = "number_range_tests.rs"]
 mod tests;
