@@ -11,7 +11,9 @@ import ffwd
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = (ROOT / "docs/json_schema.md").read_text(encoding="utf-8")
-DIALECTS = (ROOT / "ffwd/native/crates/json-schema/src/dialect.rs").read_text(encoding="utf-8")
+SOURCES = ROOT / "ffwd/native/crates/json-schema/src"
+DIALECTS = (SOURCES / "dialect.rs").read_text(encoding="utf-8")
+FORMATS = (SOURCES / "formats/mod.rs").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -201,12 +203,17 @@ def test_what_is_refused(
 
 
 def test_every_format_is_as_described(vocabulary: ffwd.Vocabulary) -> None:
-    """Those that the document lists are enforced: a text that is none of them is refused."""
+    """The document lists those of the engine; each has its example, and not a text of none."""
     section = DOCUMENT.partition("### Formats")[2].partition("\n- ")[0]
     listed = re.findall(r"`([a-z0-9-]+)`", section)
-    assert len(listed) == 19
-    for name in listed:
-        assert not accepts({"type": "string", "format": name}, '"{ :"', vocabulary), name
+    table = FORMATS.partition("const FORMATS")[2].partition("];")[0]
+    examples = dict(re.findall(r'(?:exact|narrow)\(\s*"([^"]+)",\s*"([^"]*)",', table))
+    assert len(examples) > 15
+    assert listed == list(examples)
+    for name, example in examples.items():
+        schema = {"type": "string", "format": name}
+        assert accepts(schema, f'"{example}"', vocabulary), name
+        assert not accepts(schema, '"{ :"', vocabulary), name
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ use ffwd_grammar::{
     free_text, regular, Grammar, GrammarError, NodeId, RuleId, SpanKind, TokenItem, TokenSet,
     UnusedRule,
 };
-use ffwd_regular::regex::{ecma, formats, substring_of, Ast};
+use ffwd_json_schema::formats;
+use ffwd_regular::regex::{ecma, substring_of, Ast};
 
 /// A token: an id, an inclusive range of ids, or a name.
 #[derive(FromPyObject)]

@@ -8,7 +8,7 @@ use super::errors;
 use super::released::Released;
 use super::text_argument::TextArgument;
 use ffwd_engine::explain::{
-    explain, Answer, Explanation, Item, Kind, Question, Reason, RulePlace, Stage,
+    explain, Answer, Explanation, Item, ItemKind, Question, Reason, RulePlace, TextStage,
 };
 use ffwd_engine::matcher::Matcher;
 use ffwd_tokenizer::vocabulary::TokenId;
@@ -37,10 +37,10 @@ pub fn explained<'py>(
 fn data<'py>(py: Python<'py>, explanation: &Explanation) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let stage = match explanation.stage {
-        Stage::FreeText => "free_text",
-        Stage::Prefix => "prefix",
-        Stage::Grammar => "grammar",
-        Stage::Ended => "ended",
+        TextStage::FreeText => "free_text",
+        TextStage::Prefix => "prefix",
+        TextStage::Grammar => "grammar",
+        TextStage::Ended => "ended",
     };
     dict.set_item("num_tokens", explanation.num_tokens)?;
     dict.set_item("stage", stage)?;
@@ -86,13 +86,13 @@ fn items<'py>(py: Python<'py>, items: &[Item]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for item in items {
         let kind = match item.kind {
-            Kind::End => "end",
-            Kind::Terminal => "terminal",
-            Kind::Token => "token",
-            Kind::Key => "key",
-            Kind::Value => "value",
-            Kind::Punctuation => "punctuation",
-            Kind::Before => "before",
+            ItemKind::End => "end",
+            ItemKind::Terminal => "terminal",
+            ItemKind::Token => "token",
+            ItemKind::Key => "key",
+            ItemKind::Value => "value",
+            ItemKind::Punctuation => "punctuation",
+            ItemKind::Before => "before",
         };
         let dict = PyDict::new(py);
         dict.set_item("kind", kind)?;

@@ -103,7 +103,7 @@ fn weight(language: &Ast) -> (usize, usize) {
 }
 
 /// Returns the language of a reference to a rule.
-type Change<'c> = &'c mut dyn FnMut(RuleId, &Ast) -> Option<Ast>;
+type ChangeRule<'c> = &'c mut dyn FnMut(RuleId, &Ast) -> Option<Ast>;
 
 /// Whether a language is made of concatenations, alternations and repetitions.
 fn is_plain(language: &Ast) -> bool {
@@ -116,7 +116,7 @@ fn is_plain(language: &Ast) -> bool {
 }
 
 /// The languages of the nodes of a grammar.
-struct Languages {
+struct NodeLanguages {
     /// The language of each regular node.
     of: Vec<Option<Regular>>,
     /// In how many places each node is used.
@@ -124,7 +124,7 @@ struct Languages {
 }
 
 /// Computes the languages of the nodes, parts first.
-fn analyse(grammar: &Grammar, mut change: Option<Change<'_>>) -> (Languages, usize) {
+fn analyse(grammar: &Grammar, mut change: Option<ChangeRule<'_>>) -> (NodeLanguages, usize) {
     let count = grammar.num_nodes();
     let mut uses = vec![0u32; count];
     let mut budget = BUDGET;
@@ -134,32 +134,32 @@ fn analyse(grammar: &Grammar, mut change: Option<Change<'_>>) -> (Languages, usi
         }
         budget += BUDGET_OF_PART * (1 + node.children().len());
     }
-    let mut languages = Languages { of: vec![None; count], uses };
-    let mut states = vec![State::New; count];
+    let mut languages = NodeLanguages { of: vec![None; count], uses };
+    let mut states = vec![FoldState::New; count];
     let mut stack: Vec<(NodeId, usize)> = Vec::new();
     for root in 0..count {
         stack.push((NodeId(root as u32), 0));
         while let Some((id, next)) = stack.pop() {
             let index = id.0 as usize;
-            if next == 0 && states[index] != State::New {
+            if next == 0 && states[index] != FoldState::New {
                 // A node that is open calls itself, so it has no language yet, and never will.
                 continue;
             }
-            states[index] = State::Open;
+            states[index] = FoldState::Open;
             if let Some(below) = grammar.below(id, next) {
                 stack.push((id, next + 1));
                 stack.push((below, 0));
                 continue;
             }
             languages.of[index] = languages.find(grammar, id, &mut budget, &mut change);
-            states[index] = State::Done;
+            states[index] = FoldState::Done;
         }
     }
     (languages, budget)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum FoldState {
     New,
     Open,
     Done,
@@ -189,7 +189,7 @@ impl Grammar {
     }
 }
 
-impl Languages {
+impl NodeLanguages {
     fn of(&self, id: NodeId) -> Option<&Regular> {
         self.of[id.0 as usize].as_ref()
     }
@@ -199,7 +199,7 @@ impl Languages {
         grammar: &Grammar,
         id: NodeId,
         budget: &mut usize,
-        change: &mut Option<Change<'_>>,
+        change: &mut Option<ChangeRule<'_>>,
     ) -> Option<Regular> {
         match grammar.node(id) {
             Node::Lexeme(Lexeme { language, lexing: Lexing::Anywhere }) => {
@@ -342,7 +342,7 @@ fn alternation(parts: Vec<Ast>) -> Ast {
 /// Writes a grammar anew.
 struct Folding<'g> {
     old: &'g Grammar,
-    languages: Languages,
+    languages: NodeLanguages,
     budget: usize,
     new: Grammar,
     copies: Vec<Option<NodeId>>,

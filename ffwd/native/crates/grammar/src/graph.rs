@@ -111,7 +111,7 @@ enum Mode<'g> {
     WithoutValues,
 }
 
-pub(super) struct Building<'g> {
+pub(super) struct GraphBuilder<'g> {
     grammar: &'g Grammar,
     mode: Mode<'g>,
     pub vertices: Vec<Vertex>,
@@ -123,7 +123,7 @@ pub(super) struct Building<'g> {
     reading: Option<NodeId>,
 }
 
-impl<'g> Building<'g> {
+impl<'g> GraphBuilder<'g> {
     fn new(grammar: &'g Grammar, mode: Mode<'g>) -> Self {
         Self {
             grammar,
@@ -382,7 +382,7 @@ impl Graph {
         leaf: &mut dyn FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
         used: Vec<NodeId>,
     ) -> Result<(Self, Vec<(NodeId, VertexId)>), GrammarError> {
-        let mut building = Building::new(grammar, mode);
+        let mut building = GraphBuilder::new(grammar, mode);
         let Some(start) = grammar.start else {
             return Err(GrammarError::of(
                 grammar,
@@ -397,7 +397,7 @@ impl Graph {
             vertices_of.push((node, building.vertex(node, None)?));
         }
         building.read_all()?;
-        let Building { vertices, rules, .. } = building;
+        let GraphBuilder { vertices, rules, .. } = building;
         let mut marked: Vec<NodeId> = Vec::new();
         let mut known = Facts::default();
         let mut later: FxHashMap<Key, [bool; 3]> = FxHashMap::default();

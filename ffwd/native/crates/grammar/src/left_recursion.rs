@@ -36,7 +36,7 @@ type Way = (SymbolId, VertexId);
 /// The vertices whose texts include those of a vertex, and the transitions from these.
 type Climb = (Vec<VertexId>, Vec<Way>);
 
-pub(super) struct Building<'g> {
+pub(super) struct SymbolBuilder<'g> {
     graph: &'g Graph,
     component_of: &'g [Option<u32>],
     pub symbols: &'g mut Symbols,
@@ -47,7 +47,7 @@ pub(super) struct Building<'g> {
     steps: usize,
 }
 
-impl<'g> Building<'g> {
+impl<'g> SymbolBuilder<'g> {
     pub fn new(
         graph: &'g Graph,
         component_of: &'g [Option<u32>],

@@ -44,6 +44,7 @@
 #![deny(missing_docs)]
 
 mod blame;
+mod bnf;
 mod described;
 pub mod ebnf;
 mod error;

@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 500;
 
 /// The language of one node, with what it takes.
 #[derive(Clone)]
-struct Language {
+struct NodeLanguage {
     ast: Ast,
     size: usize,
     depth: usize,
@@ -24,7 +24,7 @@ struct Language {
 /// what only a grammar has, such as a limit in tokens. A part of a sequence looks around itself, as
 /// then it is not known what it would see. Or the expression would be too large.
 pub fn language(grammar: &Grammar, root: NodeId) -> Result<Ast, GrammarError> {
-    let mut known: rustc_hash::FxHashMap<NodeId, Language> = rustc_hash::FxHashMap::default();
+    let mut known: rustc_hash::FxHashMap<NodeId, NodeLanguage> = rustc_hash::FxHashMap::default();
     let mut open: rustc_hash::FxHashSet<NodeId> = rustc_hash::FxHashSet::default();
     let mut pending = vec![root];
     while let Some(&id) = pending.last() {
@@ -38,7 +38,7 @@ pub fn language(grammar: &Grammar, root: NodeId) -> Result<Ast, GrammarError> {
         if missing.is_empty() {
             pending.pop();
             open.remove(&id);
-            let parts: Vec<Language> = parts.iter().map(|part| known[part].clone()).collect();
+            let parts: Vec<NodeLanguage> = parts.iter().map(|part| known[part].clone()).collect();
             known.insert(id, combine(grammar.node(id), &parts)?);
             continue;
         }
@@ -73,7 +73,7 @@ fn parts(grammar: &Grammar, id: NodeId) -> Result<Vec<NodeId>, GrammarError> {
     }
 }
 
-fn combine(node: &Node, parts: &[Language]) -> Result<Language, GrammarError> {
+fn combine(node: &Node, parts: &[NodeLanguage]) -> Result<NodeLanguage, GrammarError> {
     let asts = || parts.iter().map(|part| part.ast.clone());
     let looks = || parts.iter().any(|part| part.ast.looks_around() != Look::Nowhere);
     let copies = match node {
@@ -104,7 +104,7 @@ fn combine(node: &Node, parts: &[Language]) -> Result<Language, GrammarError> {
             Ast::repeat(asts().next().unwrap_or(Ast::Epsilon), *min, *max)
         }
         Node::Lexeme(lexeme) => {
-            return Ok(Language {
+            return Ok(NodeLanguage {
                 size: 1 + lexeme.language.memory_bytes() / 32,
                 ast: lexeme.language.clone(),
                 depth,
@@ -113,7 +113,7 @@ fn combine(node: &Node, parts: &[Language]) -> Result<Language, GrammarError> {
         // A rule is its body; nothing else has got here.
         _ => Ast::alternation(asts()),
     };
-    Ok(Language { ast, size, depth })
+    Ok(NodeLanguage { ast, size, depth })
 }
 
 fn refused(grammar: &Grammar, id: NodeId, feature: &'static str) -> GrammarError {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::graph::{Expanded, Graph, VertexId};
 use super::left_corners::components;
-use super::left_recursion::Building;
+use super::left_recursion::SymbolBuilder;
 use super::table::Table;
 use super::values::{Key, Values};
 use super::NodeId;
@@ -130,6 +130,41 @@ impl Symbols {
     #[inline]
     pub fn rank(&self, id: SymbolId) -> u32 {
         self.ranks[id.0 as usize]
+    }
+
+    /// All symbols, each after its possible first symbols.
+    pub fn by_rank(&self) -> Vec<SymbolId> {
+        let mut symbols: Vec<SymbolId> = (0..self.symbols.len() as u32).map(SymbolId).collect();
+        symbols.sort_unstable_by_key(|&id| self.rank(id));
+        symbols
+    }
+
+    /// Finds what symbols begin with, from what a leaf or a later part does: of the others it is
+    /// all that their first symbols begin with.
+    ///
+    /// `order` has some symbols and all that they can begin with, in the order of ranks. The others
+    /// have the default.
+    pub fn beginnings<F: Clone + Default>(
+        &self,
+        order: &[SymbolId],
+        of_leaf: impl Fn(&Symbol) -> F,
+        join: impl Fn(&mut F, &F),
+    ) -> Vec<F> {
+        let mut found = vec![F::default(); self.symbols.len()];
+        for &id in order {
+            let symbol = self.get(id);
+            let mut begins = match symbol {
+                Symbol::Leaf(_) | Symbol::Later(_) => of_leaf(symbol),
+                _ => F::default(),
+            };
+            let mut add = |first: SymbolId| join(&mut begins, &found[first.0 as usize]);
+            match symbol {
+                &Symbol::Part(part) => add(self.meaning(part)),
+                _ => symbol.corners(|id| self.is_nullable(id)).into_iter().for_each(add),
+            }
+            found[id.0 as usize] = begins;
+        }
+        found
     }
 
     /// Returns the first symbols of a rank's symbol, and after these the parts with a parameter,
@@ -284,7 +319,7 @@ impl Symbols {
             later_ranks: FxHashMap::default(),
         };
         let component_of = components(graph);
-        let mut building = Building::new(graph, &component_of, &mut symbols);
+        let mut building = SymbolBuilder::new(graph, &component_of, &mut symbols);
         let start = building.symbol(graph.start)?;
         for &(node, vertex) in used {
             let symbol = building.symbol(vertex)?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::graph::{proven, Building, Graph, LeafFacts, Need, Vertex, VertexId};
+use super::graph::{proven, Graph, GraphBuilder, LeafFacts, Need, Vertex, VertexId};
 use super::left_corners::{components, corners};
 use super::parameter::{apply, holds};
 use super::{Argument, Grammar, GrammarError, Node, NodeId, RuleId};
@@ -72,10 +72,10 @@ impl Values {
         start: NodeId,
         leaf: &mut dyn FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
     ) -> Result<Result<Self, Option<RuleId>>, GrammarError> {
-        let mut building = Building::without_values(grammar);
+        let mut building = GraphBuilder::without_values(grammar);
         let start = building.vertex(start, None)?;
         building.read_all()?;
-        let Building { vertices, rules, ids, .. } = building;
+        let GraphBuilder { vertices, rules, ids, .. } = building;
         let mut nodes = vec![NodeId(0); vertices.len()];
         for (&(node, _), &vertex) in &ids {
             nodes[vertex.index()] = node;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::number_range::NumberRange;
+use super::numbers::NumberKinds;
 use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
-use ffwd_regular::regex::{Ast, CharClass, NumberKinds};
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// Per JSON type, the alternatives of which one must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -131,7 +131,7 @@ impl Collected {
 
 /// A schema on the way to the fixpoint.
 #[derive(Debug)]
-struct Node {
+struct SchemaVisit {
     found: Count,
     scalars: Count,
     /// The schemas whose values contain this one's.
@@ -145,7 +145,7 @@ struct Node {
 #[derive(Debug)]
 pub struct Run {
     cap: u64,
-    nodes: FxHashMap<SchemaId, Node>,
+    nodes: FxHashMap<SchemaId, SchemaVisit>,
     pending: Vec<SchemaId>,
     /// The schema that is being looked at.
     current: SchemaId,
@@ -263,7 +263,7 @@ impl Solver {
         let alternatives = self.expander.alternatives(context.program, schema)?;
         let scalars = self.scalars(context, &alternatives, run.cap);
         let scalars = scalars.map_err(|e| self.exceeded(context, schema, e))?;
-        let node = Node {
+        let node = SchemaVisit {
             found: Count::none(),
             scalars,
             dependents: vec![run.current],
@@ -619,12 +619,12 @@ impl Solver {
             found.add_at_least(least);
             return Ok(());
         }
-        let all = Members { lists, required, missing, room };
+        let all = ObjectMembers { lists, required, missing, room };
         self.combine(&all, found).map_err(|e| self.exceeded(context, SchemaId::ANY, e))
     }
 
     /// All objects with such members, until enough are found.
-    fn combine(&mut self, all: &Members, found: &mut Collected) -> Result<(), LimitExceeded> {
+    fn combine(&mut self, all: &ObjectMembers, found: &mut Collected) -> Result<(), LimitExceeded> {
         let mut path: Vec<usize> = vec![0];
         let mut chosen: Vec<Option<ValueId>> = Vec::new();
         while let Some(choice) = path.last_mut() {
@@ -670,7 +670,7 @@ impl Solver {
 }
 
 /// The members of an object, those that must come first.
-struct Members {
+struct ObjectMembers {
     lists: Vec<(Arc<str>, Arc<[ValueId]>)>,
     required: usize,
     /// How many of the others must come, and may.

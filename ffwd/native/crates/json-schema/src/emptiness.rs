@@ -7,18 +7,14 @@ use rustc_hash::FxHashMap;
 use super::error::LimitExceeded;
 use super::lattice::common_step;
 use super::number_range::NumberRange;
+use super::numbers::{spellings, NumberConstraint};
 use super::options::{Numbers, SchemaOptions};
 use super::{NumberSpec, StringSpec};
-use ffwd_regular::regex::decimal::MAX_DIGITS;
-use ffwd_regular::regex::numbers::{self, Bound, NumberConstraint, NumberError};
 use ffwd_regular::regex::Ast;
-use ffwd_regular::regex::MAX_EXCLUDED_STEPS;
 
 /// Values of `enum` that are matched against languages one by one when a normal form is made, also
 /// where that takes a search.
 const MAX_VALUES_MATCHED: usize = 64;
-/// The limit behind [`NumberError::ListTooLong`].
-const MAX_LISTED: u64 = 1 << 22;
 
 /// Asks about languages, of which it knows the plain cases.
 #[derive(Clone, Copy)]
@@ -100,17 +96,13 @@ impl Emptiness<'_> {
 
     /// The spellings of the numbers; none if there are no numbers.
     pub fn number_spec(&self, range: &NumberRange) -> Result<Option<NumberSpec>, LimitExceeded> {
-        let bound = |end: &super::number_range::RangeEnd| Bound {
-            value: end.value.clone(),
-            exclusive: end.exclusive,
-        };
         if range.is_empty()? {
             return Ok(None);
         }
         let mut constraint = NumberConstraint {
             kinds: range.kinds,
-            minimum: range.minimum.as_ref().map(bound),
-            maximum: range.maximum.as_ref().map(bound),
+            minimum: range.minimum.clone(),
+            maximum: range.maximum.clone(),
             one_of: range.one_of.as_ref().map(|values| values.to_vec()),
             multiple_of: if range.multiple_of.is_empty() { None } else { common_step(range)? },
             not_multiple_of: range.not_multiple_of.clone(),
@@ -130,21 +122,6 @@ impl Emptiness<'_> {
 
     pub fn number(&self, range: &NumberRange) -> Result<bool, LimitExceeded> {
         range.is_empty()
-    }
-}
-
-fn spellings(constraint: &NumberConstraint) -> Result<Ast, LimitExceeded> {
-    match numbers::spellings(constraint) {
-        Ok(text) => Ok(text),
-        Err(NumberError::TooManySteps) => {
-            Err(LimitExceeded { limit: "excluded_steps", maximum: MAX_EXCLUDED_STEPS as u64 })
-        }
-        Err(NumberError::StepTooLong) => {
-            Err(LimitExceeded { limit: "number_digits", maximum: MAX_DIGITS as u64 })
-        }
-        Err(NumberError::ListTooLong) => {
-            Err(LimitExceeded { limit: "number_list_characters", maximum: MAX_LISTED })
-        }
     }
 }
 

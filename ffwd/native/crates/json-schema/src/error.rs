@@ -9,7 +9,7 @@ pub use ffwd_bounds::error::LimitExceeded;
 
 /// A schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{message} (at {place})", place = Place(.pointer))]
+#[error("{message} (at {place})", place = ShownPointer(.pointer))]
 pub struct SchemaError {
     /// Whether the text, a feature, the values or a budget is at fault.
     pub kind: SchemaErrorKind,
@@ -43,9 +43,9 @@ pub enum SchemaErrorKind {
     },
 }
 
-struct Place<'a>(&'a str);
+struct ShownPointer<'a>(&'a str);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ShownPointer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             f.write_str("the root")
@@ -68,6 +68,17 @@ pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// What messages call one of several schemas, by its number from 1.
+pub(super) fn part_name(number: usize) -> String {
+    format!("schema {number}")
+}
+
+/// The number, from 1, and the pointer of a place in one of several schemas.
+pub(super) fn in_part(place: &str) -> Option<(usize, &str)> {
+    let (number, pointer) = place.strip_prefix("schema ")?.split_once('#')?;
+    Some((number.parse().ok()?, pointer))
+}
+
 impl From<LimitExceeded> for SchemaError {
     fn from(error: LimitExceeded) -> Self {
         Self::limit(error, String::new())
@@ -81,6 +92,11 @@ impl SchemaError {
             SchemaErrorKind::Limit { limit, maximum } => Some(LimitExceeded { limit, maximum }),
             _ => None,
         }
+    }
+
+    /// The number, from 1, of the schema of several that it is about.
+    pub fn part(&self) -> Option<usize> {
+        in_part(&self.pointer).map(|(number, _)| number)
     }
 
     pub(super) fn invalid(keyword: Option<&str>, pointer: String, message: String) -> Self {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::dialect::{Dialect, Keyword};
 use super::document::{escaped, Document, NodeId, Value};
 use super::error::{LimitExceeded, SchemaError};
+use super::formats;
 use super::options::{Policy, SchemaOptions};
 use super::program::Program;
 use super::resources::{WITH_SCHEMA, WITH_SCHEMA_MAP};
 use super::rules::Rules;
-use ffwd_regular::regex::formats;
 
 /// The most characters of all pointers of a report together.
 const MAX_CHARACTERS: usize = 64 << 20;
@@ -75,7 +75,7 @@ pub fn fidelity_report(
         },
         report: Vec::new(),
         characters: 0,
-        pending: vec![Place { node: NodeId::ROOT, pointer: String::new(), applies: true }],
+        pending: vec![PendingSchema { node: NodeId::ROOT, pointer: String::new(), applies: true }],
         seen: vec![false; program.document.len()],
     };
     reporter.walk()?;
@@ -83,7 +83,7 @@ pub fn fidelity_report(
     for node in (0..program.document.len() as u32).map(NodeId) {
         if reporter.reached[node.index()] && !reporter.seen[node.index()] {
             let pointer = program.document.pointer(node);
-            reporter.pending.push(Place { node, pointer, applies: true });
+            reporter.pending.push(PendingSchema { node, pointer, applies: true });
             reporter.walk()?;
         }
     }
@@ -91,7 +91,7 @@ pub fn fidelity_report(
 }
 
 /// A schema that is still to be looked at.
-struct Place {
+struct PendingSchema {
     node: NodeId,
     pointer: String,
     /// Whether values are held against it.
@@ -106,7 +106,7 @@ struct Reporter<'p> {
     unsupported: Fidelity,
     report: Vec<KeywordFidelity>,
     characters: usize,
-    pending: Vec<Place>,
+    pending: Vec<PendingSchema>,
     seen: Vec<bool>,
 }
 
@@ -120,7 +120,7 @@ impl Reporter<'_> {
         Ok(())
     }
 
-    fn schema(&mut self, place: &Place) -> Result<(), SchemaError> {
+    fn schema(&mut self, place: &PendingSchema) -> Result<(), SchemaError> {
         let document = &self.program.document;
         let rules = self.program.rules_at(place.node);
         let first_child = self.pending.len();
@@ -160,7 +160,7 @@ impl Reporter<'_> {
                 None => pointer.to_owned(),
             };
             let applies = applies || self.reached[node.index()];
-            self.pending.push(Place { node, pointer, applies });
+            self.pending.push(PendingSchema { node, pointer, applies });
         };
         if WITH_SCHEMA.contains(&keyword) {
             match document.value(value) {

@@ -23,13 +23,13 @@ const NEVER_ALL: u64 = 1 << 20;
 
 /// The values of a place with one label.
 #[derive(Clone, Debug)]
-enum Kind {
+enum LabelValues {
     Few(Vec<ValueId>),
     /// More than an array can need.
     Many(u64),
 }
 
-impl Kind {
+impl LabelValues {
     fn is_empty(&self) -> bool {
         matches!(self, Self::Few(values) if values.is_empty())
     }
@@ -38,7 +38,7 @@ impl Kind {
 #[derive(Debug)]
 struct Label {
     /// For each domain, its values with this label.
-    kinds: Vec<Kind>,
+    kinds: Vec<LabelValues>,
     /// The values that some domain has few of, those that the same domains have together.
     classes: Vec<Vec<ValueId>>,
     /// For each domain that has few values, its classes.
@@ -166,7 +166,7 @@ impl Filling {
         domain: SchemaId,
         bits: u32,
         needed: u64,
-    ) -> Result<Kind, SchemaError> {
+    ) -> Result<LabelValues, SchemaError> {
         let all = solver.look(context, source, domain, needed)?;
         if let Count::Few(values) = &all {
             let mut kept = Vec::new();
@@ -179,7 +179,7 @@ impl Filling {
                 }
                 kept.push(value);
             }
-            return Ok(Kind::Few(kept));
+            return Ok(LabelValues::Few(kept));
         }
         let mut demands: SmallVec<[SchemaId; 8]> = SmallVec::from_slice(&[domain]);
         for (bit, contains) in self.contains.iter().enumerate() {
@@ -193,12 +193,12 @@ impl Filling {
         let schema = solver.expander.both(context.program, &demands);
         let schema = schema.map_err(|e| solver.exceeded(context, domain, e))?;
         Ok(match solver.look(context, source, schema, needed)? {
-            Count::Few(values) => Kind::Few(values.to_vec()),
+            Count::Few(values) => LabelValues::Few(values.to_vec()),
             Count::AtLeast(count) if count < needed => {
                 source.is_short(needed);
-                Kind::Few(Vec::new())
+                LabelValues::Few(Vec::new())
             }
-            Count::AtLeast(count) => Kind::Many(count),
+            Count::AtLeast(count) => LabelValues::Many(count),
         })
     }
 
@@ -206,7 +206,7 @@ impl Filling {
         for (at, label) in self.labels.iter_mut().enumerate() {
             let mut owners: FxHashMap<ValueId, SmallVec<[usize; 4]>> = FxHashMap::default();
             for (domain, kind) in label.kinds.iter().enumerate() {
-                let Kind::Few(values) = kind else { continue };
+                let LabelValues::Few(values) = kind else { continue };
                 expander.charge(values.len())?;
                 for &value in values {
                     owners.entry(value).or_default().push(domain);
@@ -239,9 +239,9 @@ impl Filling {
         for label in &self.labels {
             for kind in &label.kinds {
                 match kind {
-                    Kind::Few(values) => all.extend_from_slice(values),
-                    Kind::Many(count) if *count < NEVER_ALL => return None,
-                    Kind::Many(_) => {}
+                    LabelValues::Few(values) => all.extend_from_slice(values),
+                    LabelValues::Many(count) if *count < NEVER_ALL => return None,
+                    LabelValues::Many(_) => {}
                 }
             }
         }
@@ -332,7 +332,7 @@ impl Filling {
                     }
                     let Some(counts) = self.counted(&choice.counts, label, place) else { continue };
                     let mut taken = choice.taken.clone();
-                    if self.unique && matches!(kind, Kind::Few(_)) {
+                    if self.unique && matches!(kind, LabelValues::Few(_)) {
                         match taken.binary_search_by_key(&(label, domain), |&(l, d, _)| (l, d)) {
                             Ok(at) => taken[at].2 += 1,
                             Err(at) => taken.insert(at, (label, domain, 1)),
@@ -400,7 +400,7 @@ impl Filling {
         for (domain, &times) in wanted.iter().enumerate().filter(|&(_, &times)| times > 0) {
             match &label.kinds[domain] {
                 kind if kind.is_empty() => return Ok(None),
-                Kind::Few(_) if self.unique => taken.push((0, domain, times)),
+                LabelValues::Few(_) if self.unique => taken.push((0, domain, times)),
                 _ => {}
             }
         }
@@ -426,7 +426,7 @@ impl Filling {
         for (at, label) in self.labels.iter().enumerate() {
             most.push(match &label.kinds[tail] {
                 kind if kind.is_empty() => 0,
-                Kind::Few(values) if self.unique => {
+                LabelValues::Few(values) if self.unique => {
                     let flow = self.label_flow(expander, filled, at, &choice.taken)?;
                     flow.map_or(0, |mut flow| flow.fill(tail, values.len() as u64))
                 }
@@ -510,7 +510,7 @@ impl Filling {
         for place in 0..=self.heads.len() as u64 {
             let Some(domain) = self.domain(place) else { break };
             for (at, label) in self.labels.iter().enumerate() {
-                let Kind::Many(count) = label.kinds[domain] else { continue };
+                let LabelValues::Many(count) = label.kinds[domain] else { continue };
                 if !self.can_be_filled(expander, &start, Some((place, at)))? {
                     continue;
                 }
@@ -561,8 +561,8 @@ impl Filling {
     fn combinations(&self) -> u64 {
         let Some(label) = self.labels.first() else { return 0 };
         let size = |domain: usize| match &label.kinds[domain] {
-            Kind::Few(values) => values.len() as u64,
-            Kind::Many(count) => *count,
+            LabelValues::Few(values) => values.len() as u64,
+            LabelValues::Many(count) => *count,
         };
         let (mut all, mut product) = (0u64, 1u64);
         for (place, &domain) in self.heads.iter().enumerate() {
@@ -626,7 +626,7 @@ impl Filling {
                 let mut candidates = Vec::new();
                 if let Some(domain) = self.domain(filled.place) {
                     for (at, label) in self.labels.iter().enumerate() {
-                        if let Kind::Few(values) = &label.kinds[domain] {
+                        if let LabelValues::Few(values) = &label.kinds[domain] {
                             candidates.extend(values.iter().map(|&value| (at, value)));
                         }
                     }

@@ -3,10 +3,11 @@
 use num_bigint::{BigInt, Sign};
 
 use super::error::LimitExceeded;
-use super::number_range::{NumberRange, RangeEnd};
+use super::number_range::NumberRange;
+use super::numbers::NumberKinds;
 use ffwd_regular::regex::decimal::MAX_EXPONENT;
 use ffwd_regular::regex::MAX_EXCLUDED_STEPS;
-use ffwd_regular::regex::{Decimal, NumberKinds};
+use ffwd_regular::regex::{Bound, Decimal};
 
 /// Multiples that are looked at to find those which are not excluded.
 const MAX_MULTIPLES_SEEN: usize = 1 << 18;
@@ -35,11 +36,11 @@ impl Lattice {
         let step = scaled(&step);
         // The first multiple that is not below the end, and the last that is not above.
         let one = BigInt::from(1);
-        let lowest = |end: &RangeEnd| {
+        let lowest = |end: &Bound| {
             let least = if end.exclusive { scaled(&end.value) + &one } else { scaled(&end.value) };
             floor_div(&(least + &step - &one), &step)
         };
-        let highest = |end: &RangeEnd| {
+        let highest = |end: &Bound| {
             let most = if end.exclusive { scaled(&end.value) - &one } else { scaled(&end.value) };
             floor_div(&most, &step)
         };

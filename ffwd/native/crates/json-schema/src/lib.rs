@@ -49,7 +49,7 @@
 //! 3. `intern`: a [`SchemaId`] is a set of demands that must all hold: subschemas, equal `values`,
 //!    and negations of schemas. `plain` and `shape` resolve the obvious cases at once.
 //! 4. `expand`, `own`, `keys` and `merge`: the constraints on one value become alternatives per
-//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`). `combine` and `exclude`
+//!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`), and `numbers` are written. `combine` and `exclude`
 //!    join them by logic, `unevaluated` with the members that they have evaluated.
 //! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value, and for items that
 //!    depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
@@ -76,6 +76,7 @@ mod exclude;
 mod expand;
 mod fidelity;
 mod filling;
+pub mod formats;
 mod holds;
 mod intern;
 mod keys;
@@ -87,6 +88,7 @@ mod merge;
 mod normal;
 mod normalise;
 mod number_range;
+pub mod numbers;
 mod one_of;
 mod options;
 mod own;
@@ -115,14 +117,14 @@ mod test_conflict;
 mod test_emptiness;
 #[cfg(test)]
 mod test_exclude;
+#[cfg(test)]
+mod test_items;
+#[cfg(test)]
+mod test_logic;
 #[cfg(any(test, feature = "testing"))]
 pub mod test_validator;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_items;
-#[cfg(test)]
-mod tests_logic;
 mod unevaluated;
 mod uri;
 mod values;
@@ -134,5 +136,5 @@ pub use normal::{
 };
 pub use options::*;
 pub use registry::Registry;
-pub use set::{SchemaSet, PARTS};
+pub use set::SchemaSet;
 pub use values::ValueId;

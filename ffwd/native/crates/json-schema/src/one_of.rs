@@ -12,10 +12,11 @@ use super::alternatives::Alternatives;
 use super::error::LimitExceeded;
 use super::expand::Expander;
 use super::number_range::NumberRange;
+use super::numbers::NumberKinds;
 use super::program::Program;
 use super::values::ValueId;
 use super::{ObjectSpec, Property, StringSpec};
-use ffwd_regular::regex::{Decimal, NumberKinds};
+use ffwd_regular::regex::Decimal;
 
 impl Expander {
     /// Returns the values that exactly one of the branches allows.

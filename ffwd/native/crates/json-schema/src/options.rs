@@ -130,7 +130,7 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Numbers {
     /// Integers as digits alone where nothing else is allowed, and only numbers that are finite in
-    /// double precision; see [`ffwd_regular::regex::numbers::NumberConstraint::plain`].
+    /// double precision.
     #[default]
     Plain,
     /// All that are valid.

@@ -12,12 +12,13 @@ use super::intern::Atom;
 use super::languages::MAX_KEYS;
 use super::merge::{settle_array, settle_string};
 use super::number_range::NumberRange;
+use super::numbers::NumberKinds;
 use super::program::Program;
 use super::read_scalars::decimal;
 use super::schema::{ObjectKeywords, Schema, Types};
 use super::values::{Constant, ValueId};
 use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
-use ffwd_regular::regex::{Ast, NumberKinds};
+use ffwd_regular::regex::Ast;
 
 impl Expander {
     /// Returns the values that `type` and the keywords for single types allow.

@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 /// What a reader has found, without the document that it borrows.
-struct Found {
+struct ReadSchemas {
     resources: Option<Resources>,
     meanings: Vec<Meaning>,
     schemas: Vec<Schema>,
@@ -41,7 +41,7 @@ struct Found {
     left_out: Vec<SchemaError>,
 }
 
-impl Found {
+impl ReadSchemas {
     fn of(mut reader: Reader<'_>) -> Self {
         let resources = reader.take_resources();
         let Reader { meanings, schemas, witnesses, scopes, left_out, .. } = reader;
@@ -109,11 +109,35 @@ impl Program {
                 }
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    let found = Found::of(reader);
+                    let found = ReadSchemas::of(reader);
                     return Self::built(document, rules, found);
                 }
             }
         }
+    }
+
+    /// Reads several schemas, each with what messages call it, and what they lead to.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn of_parts(
+        parts: &[(String, &str)],
+        options: &SchemaOptions,
+    ) -> Result<Self, SchemaError> {
+        let document = search(Document::of_parts(parts, options.limits.document())?, options)?;
+        let mut reader = Reader::new(&document, options, Rules::ASSUMED, true);
+        reader.read_parts()?;
+        let found = ReadSchemas::of(reader);
+        Self::built(document, Rules::ASSUMED, found)
+    }
+
+    /// Returns the identities of the schemas of [`Self::of_parts`].
+    pub fn parts(&self) -> Vec<NodeId> {
+        let known = |part| match &self.scopes {
+            Some(scopes) => scopes.child(NodeId::ROOT, part),
+            None => part,
+        };
+        self.document.parts().map(known).collect()
     }
 
     /// Reads a schema of a document that has all others it leads to, and no aliases.
@@ -128,12 +152,16 @@ impl Program {
         let rules = Rules::of_root(&document).unwrap_or(Rules::ASSUMED);
         let mut reader = Reader::new(&document, options, rules, true);
         reader.read(first)?;
-        let found = Found::of(reader);
+        let found = ReadSchemas::of(reader);
         Self::built(document, rules, found)
     }
 
-    fn built(mut document: Document, rules: Rules, found: Found) -> Result<Self, SchemaError> {
-        let Found { resources, meanings, schemas, witnesses, scopes, left_out } = found;
+    fn built(
+        mut document: Document,
+        rules: Rules,
+        found: ReadSchemas,
+    ) -> Result<Self, SchemaError> {
+        let ReadSchemas { resources, meanings, schemas, witnesses, scopes, left_out } = found;
         for &node in scopes.iter().flat_map(Scopes::aliases) {
             document.add_alias(node);
         }

@@ -1,14 +1,14 @@
 //! Resolution of URI references (RFC 3986, section 5.2), without fragments.
 
 /// The parts of a URI reference before its fragment.
-struct Parts<'a> {
+struct UriParts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
     path: &'a str,
     query: Option<&'a str>,
 }
 
-fn split(uri: &str) -> Parts<'_> {
+fn split(uri: &str) -> UriParts<'_> {
     let (scheme, rest) = match uri.split_once(':') {
         Some((scheme, rest))
             if scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -29,7 +29,7 @@ fn split(uri: &str) -> Parts<'_> {
         Some((path, query)) => (path, Some(query)),
         None => (rest, None),
     };
-    Parts { scheme, authority, path, query }
+    UriParts { scheme, authority, path, query }
 }
 
 fn remove_dot_segments(path: &str) -> String {

@@ -9,7 +9,6 @@
 //!
 //! * [`regex::parse`]: a pattern of the `regex` crate, of ECMA-262 or of Python's `re`, as an `Ast`
 //! * [`regex::Ast`]: languages put together; equal ones compare and hash as equal
-//! * [`regex::formats`] and [`regex::numbers`]: the languages that JSON Schema needs
 //! * [`expr::LexemeSpec`]: up to 128 languages that are run side by side, and their spelling: plain
 //!   UTF-8, or the inside of a JSON string
 //! * [`expr::LexemeStore`]: the lexemes in use, shared between grammars, under a byte budget

@@ -4,6 +4,7 @@ use crate::error::EngineError;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_json_schema::{ArraySpec, Contains, SchemaId, SchemaSet};
+pub use ffwd_regular::expr::json_text::last_value;
 
 /// How many `contains` may count at once in one array.
 const MAX_COUNTING: usize = 8;
@@ -238,58 +239,5 @@ impl NextItem<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The last value in a text of JSON that ends with it: the text begins with a value that contains
-/// it, or with the value itself.
-pub fn last_value(text: &[u8]) -> &[u8] {
-    let mut open: Vec<usize> = Vec::new();
-    let mut last = 0;
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        let start = at;
-        at += 1;
-        match byte {
-            b'"' => {
-                while let Some(&byte) = text.get(at) {
-                    at += if byte == b'\\' { 2 } else { 1 };
-                    if byte == b'"' {
-                        break;
-                    }
-                }
-                last = start;
-            }
-            b'[' | b'{' => open.push(start),
-            b']' | b'}' => last = open.pop().unwrap_or(0),
-            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {}
-            _ => {
-                let rest = &text[at..];
-                let is_end = |byte: &u8| b",:]} \t\n\r".contains(byte);
-                at += rest.iter().position(is_end).unwrap_or(rest.len());
-                last = start;
-            }
-        }
-    }
-    &text[last..]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::last_value;
-
-    #[test]
-    fn the_last_value_of_a_text_that_ends_with_one() {
-        for (text, last) in [
-            ("12", "12"),
-            (r#""a\",[""#, r#""a\",[""#),
-            ("[1, [2,\n 30", "30"),
-            (r#"{"a": {"b": [1, 2]}"#, r#"{"b": [1, 2]}"#),
-            (r#"[{"a":[]}, {"b" :null"#, "null"),
-            (r#"{"a":"x\\"}"#, r#"{"a":"x\\"}"#),
-            ("[[],{}", "{}"),
-        ] {
-            assert_eq!(last_value(text.as_bytes()), last.as_bytes(), "{text}");
-        }
     }
 }

@@ -11,10 +11,11 @@ use crate::stacks::ids::QueryId;
 use crate::stacks::on::On;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::Whitespace;
+use ffwd_json_schema::numbers;
 use ffwd_json_schema::{Normal, SchemaId, StringSpec};
 use ffwd_regular::expr::lexeme::{after_value, Ends};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
-use ffwd_regular::regex::{numbers, Ast, CharClass};
+use ffwd_regular::regex::{Ast, CharClass};
 
 /// How many alternatives of an object one group has, where it need not have all: each may ask
 /// another schema of a member's value.

@@ -34,39 +34,18 @@ impl Firsts {
         if symbols.len() > MAX_SYMBOLS {
             return None;
         }
-        let mut order: Vec<SymbolId> = (0..symbols.len() as u32).map(SymbolId).collect();
-        order.sort_unstable_by_key(|&symbol| symbols.rank(symbol));
-        let mut of_symbols = vec![First::default(); symbols.len()];
-        for id in order {
-            let mut first = First::default();
-            let mut add = |inner: SymbolId| {
-                let inner: First = of_symbols[inner.0 as usize];
-                first.languages |= inner.languages;
-                first.others |= inner.others;
-            };
-            match symbols.get(id) {
-                Symbol::Empty => {}
-                Symbol::Leaf(node) => match family.place(*node) {
-                    Some(place) => first.languages = 1 << place,
-                    None => first.others = true,
-                },
-                &Symbol::Seq(inner, then) => {
-                    add(inner);
-                    if symbols.is_nullable(inner) {
-                        add(then);
-                    }
-                }
-                Symbol::Choice(parts) => parts.iter().for_each(|&part| add(part)),
-                &Symbol::Star(inner)
-                | &Symbol::Repeat { inner, .. }
-                | &Symbol::Marked(_, inner)
-                | &Symbol::NonEmpty(inner) => add(inner),
-                &Symbol::Part(part) => add(symbols.meaning(part)),
-                // Grammars with such parts have rows that know what follows.
-                Symbol::Later(_) => first.others = true,
-            }
-            of_symbols[id.0 as usize] = first;
-        }
+        let of_leaf = |symbol: &Symbol| match symbol {
+            Symbol::Leaf(node) => match family.place(*node) {
+                Some(place) => First { languages: 1 << place, others: false },
+                None => First { languages: 0, others: true },
+            },
+            // Grammars with later parts have rows that know what follows.
+            _ => First { languages: 0, others: true },
+        };
+        let of_symbols = symbols.beginnings(&symbols.by_rank(), of_leaf, |first, inner: &First| {
+            first.languages |= inner.languages;
+            first.others |= inner.others;
+        });
         Some(Self { of_symbols, starts: RwLock::default() })
     }
 

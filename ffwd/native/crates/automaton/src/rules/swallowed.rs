@@ -243,7 +243,7 @@ struct Contexts<'s> {
     symbols: &'s Symbols,
     /// The symbols that the start reaches, in the order of ranks.
     reached: Vec<SymbolId>,
-    first: FxHashMap<SymbolId, First>,
+    first: Vec<First>,
     /// The positions of each symbol that the start reaches.
     places: FxHashMap<SymbolId, Vec<(SymbolId, Place)>>,
     leaves: FxHashMap<NodeId, SymbolId>,
@@ -287,40 +287,23 @@ impl<'s> Contexts<'s> {
         }
         // The first lexemes of a symbol have smaller ranks.
         reached.sort_by_key(|&id| symbols.rank(id));
-        Self { symbols, reached, first: FxHashMap::default(), places, leaves: of_leaves }
+        Self { symbols, reached, first: Vec::new(), places, leaves: of_leaves }
     }
 
     /// Finds out what symbols begin with, from what leaves do.
     fn begin(&mut self, leaves: &FxHashMap<NodeId, First>) {
-        let mut first: FxHashMap<SymbolId, First> = FxHashMap::default();
-        for &id in &self.reached {
-            let mut begins = First::default();
-            let mut join = |inner: SymbolId| begins.join(first[&inner]);
-            match self.symbols.get(id) {
-                Symbol::Empty | Symbol::Later(_) => {}
-                Symbol::Leaf(node) => begins = leaves.get(node).copied().unwrap_or_default(),
-                &Symbol::Seq(one, then) => {
-                    join(one);
-                    if self.symbols.is_nullable(one) {
-                        join(then);
-                    }
-                }
-                Symbol::Choice(parts) => parts.iter().for_each(|&part| join(part)),
-                &Symbol::Star(inner)
-                | &Symbol::Repeat { inner, .. }
-                | &Symbol::Marked(_, inner)
-                | &Symbol::NonEmpty(inner) => join(inner),
-                &Symbol::Part(part) => join(self.symbols.meaning(part)),
-            }
-            first.insert(id, begins);
-        }
-        self.first = first;
+        let of_leaf = |symbol: &Symbol| match symbol {
+            Symbol::Leaf(node) => leaves.get(node).copied().unwrap_or_default(),
+            _ => First::default(),
+        };
+        let join = |begins: &mut First, first: &First| begins.join(*first);
+        self.first = self.symbols.beginnings(&self.reached, of_leaf, join);
     }
 
     /// Whether it may be that all that can follow a symbol somewhere begins with bytes of a set. The
     /// end of the text is never among them.
     fn may_be_within(&self, symbol: SymbolId, set: &ByteSet) -> bool {
-        let within = |id: SymbolId| self.first[&id].is_within(set);
+        let within = |id: SymbolId| self.first[id.0 as usize].is_within(set);
         let mut seen = FxHashSet::from_iter([symbol]);
         let mut pending = vec![symbol];
         while let Some(inner) = pending.pop() {

@@ -14,9 +14,9 @@ use ffwd_tokenizer::vocabulary::TokenId;
 /// Token and successor in one word, so that both are read and written at once. The token is one
 /// more than its id, so 0 is an empty place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Entry(u64);
+struct Transition(u64);
 
-impl Entry {
+impl Transition {
     const EMPTY: Self = Self(0);
     const REFUSED: u32 = u32::MAX;
 
@@ -38,35 +38,39 @@ impl Entry {
 }
 
 /// The result of a search in a run of slots.
-enum Found {
-    Entry(Entry),
+enum Searched {
+    Entry(Transition),
     /// There is room, so no other place has it either.
     Empty,
     /// All places belong to others.
     Full,
 }
 
-fn find<'a>(places: impl Iterator<Item = &'a AtomicU64>, token: TokenId) -> Found {
+fn find<'a>(places: impl Iterator<Item = &'a AtomicU64>, token: TokenId) -> Searched {
     for place in places {
         // The state that an entry names has been published before the entry.
-        let entry = Entry(place.load(Ordering::Acquire));
+        let entry = Transition(place.load(Ordering::Acquire));
         if entry.is_of(token) {
-            return Found::Entry(entry);
+            return Searched::Entry(entry);
         }
-        if entry == Entry::EMPTY {
-            return Found::Empty;
+        if entry == Transition::EMPTY {
+            return Searched::Empty;
         }
     }
-    Found::Full
+    Searched::Full
 }
 
 /// Puts an entry into the first free place; `false` where all belong to other tokens.
-fn put<'a>(mut places: impl Iterator<Item = &'a AtomicU64>, token: TokenId, entry: Entry) -> bool {
+fn put<'a>(
+    mut places: impl Iterator<Item = &'a AtomicU64>,
+    token: TokenId,
+    entry: Transition,
+) -> bool {
     places.any(|place| {
-        let free = Entry::EMPTY.0;
+        let free = Transition::EMPTY.0;
         match place.compare_exchange(free, entry.0, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => true,
-            Err(other) => Entry(other).is_of(token),
+            Err(other) => Transition(other).is_of(token),
         }
     })
 }
@@ -144,9 +148,9 @@ impl Transitions {
         let (bucket, place) = locate(state);
         let row = &self.rows[bucket].get()?[place];
         match find(row.own.iter(), token) {
-            Found::Entry(entry) => Some(entry.next()),
-            Found::Empty => None,
-            Found::Full => self.get_further(&row.more, token),
+            Searched::Entry(entry) => Some(entry.next()),
+            Searched::Empty => None,
+            Searched::Full => self.get_further(&row.more, token),
         }
     }
 
@@ -156,16 +160,16 @@ impl Transitions {
             let number = more.load(Ordering::Acquire).checked_sub(1)?;
             let table = self.tables.get(number as usize)?;
             match find(table.window(token), token) {
-                Found::Entry(entry) => return Some(entry.next()),
-                Found::Empty => return None,
-                Found::Full => more = &table.more,
+                Searched::Entry(entry) => return Some(entry.next()),
+                Searched::Empty => return None,
+                Searched::Full => more = &table.more,
             }
         }
     }
 
     /// Remembers where a token leads, `None`: it is refused.
     pub fn set(&self, state: StateId, token: TokenId, next: Option<StateId>) {
-        let entry = Entry::new(token, next);
+        let entry = Transition::new(token, next);
         let (bucket, place) = locate(state);
         let rows = self.rows[bucket].get_or_init(|| {
             let size = 1 << (bucket as u32 + FIRST_BITS);

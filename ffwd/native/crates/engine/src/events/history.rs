@@ -13,11 +13,11 @@ impl HistoryId {
 }
 
 /// A mark, and how many bytes of the text come before it.
-pub type Placed = (Mark, usize);
+pub type PlacedMark = (Mark, usize);
 
 #[derive(Clone, Debug)]
-struct Entry {
-    placed: Placed,
+struct MarkEntry {
+    placed: PlacedMark,
     before: HistoryId,
     length: u32,
 }
@@ -26,12 +26,12 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Histories {
     /// The list with number `i + 1`.
-    entries: Vec<Entry>,
-    ids: FxHashMap<(HistoryId, Placed), HistoryId>,
+    entries: Vec<MarkEntry>,
+    ids: FxHashMap<(HistoryId, PlacedMark), HistoryId>,
 }
 
 impl Histories {
-    fn entry(&self, id: HistoryId) -> Option<&Entry> {
+    fn entry(&self, id: HistoryId) -> Option<&MarkEntry> {
         self.entries.get((id.0 as usize).checked_sub(1)?)
     }
 
@@ -40,12 +40,12 @@ impl Histories {
     }
 
     /// A list with one mark more.
-    pub fn push(&mut self, before: HistoryId, placed: Placed) -> HistoryId {
+    pub fn push(&mut self, before: HistoryId, placed: PlacedMark) -> HistoryId {
         let next = HistoryId(self.entries.len() as u32 + 1);
         let length = self.length(before) + 1;
         let id = *self.ids.entry((before, placed)).or_insert(next);
         if id == next {
-            self.entries.push(Entry { placed, before, length });
+            self.entries.push(MarkEntry { placed, before, length });
         }
         id
     }
@@ -65,7 +65,7 @@ impl Histories {
     }
 
     /// Yields the rest of a list after a prefix of it, the last mark first.
-    fn back_to(&self, from: HistoryId, id: HistoryId) -> impl Iterator<Item = Placed> + '_ {
+    fn back_to(&self, from: HistoryId, id: HistoryId) -> impl Iterator<Item = PlacedMark> + '_ {
         let mut at = id;
         std::iter::from_fn(move || {
             let entry = self.entry(at).filter(|_| at != from)?;
@@ -75,14 +75,14 @@ impl Histories {
     }
 
     /// Returns the rest of a list after a prefix of it.
-    pub fn since(&self, from: HistoryId, id: HistoryId) -> Vec<Placed> {
-        let mut marks: Vec<Placed> = self.back_to(from, id).collect();
+    pub fn since(&self, from: HistoryId, id: HistoryId) -> Vec<PlacedMark> {
+        let mut marks: Vec<PlacedMark> = self.back_to(from, id).collect();
         marks.reverse();
         marks
     }
 
     /// The first mark of a list after one with which it begins.
-    pub fn first_since(&self, from: HistoryId, id: HistoryId) -> Option<Placed> {
+    pub fn first_since(&self, from: HistoryId, id: HistoryId) -> Option<PlacedMark> {
         self.back_to(from, id).last()
     }
 
@@ -103,8 +103,8 @@ impl Histories {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.entries.capacity() * std::mem::size_of::<Entry>()
-            + self.ids.capacity() * (std::mem::size_of::<(HistoryId, Placed, HistoryId)>() + 1)
+        self.entries.capacity() * std::mem::size_of::<MarkEntry>()
+            + self.ids.capacity() * (std::mem::size_of::<(HistoryId, PlacedMark, HistoryId)>() + 1)
     }
 }
 

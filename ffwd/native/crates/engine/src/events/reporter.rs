@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::event::{Action, Capture, Event, Kind};
-use super::history::{HistoryId, Placed};
+use super::history::{HistoryId, PlacedMark};
 use ffwd_automaton::Mark;
 use ffwd_automaton::{Automaton, EngineError};
 use ffwd_grammar::{NodeId, SpanKind, SpanPart};
@@ -115,7 +115,7 @@ impl Reporter {
     }
 
     /// Reports a mark.
-    pub fn mark(&mut self, page: &mut Page<'_>, (mark, at): Placed) -> Result<(), EngineError> {
+    pub fn mark(&mut self, page: &mut Page<'_>, (mark, at): PlacedMark) -> Result<(), EngineError> {
         match mark {
             Mark::Open(node) => {
                 match page.automaton.program().and_then(|program| program.spans.get(&node)) {

@@ -1,20 +1,16 @@
 //! The automaton's expectations, in words.
 
-use rustc_hash::FxHashMap;
-
 use super::names::{Names, RulePlace};
 use super::pattern;
 use crate::engine::{Compiled, Recipe};
 use ffwd_automaton::expected::{Expected, Types, What};
 use ffwd_automaton::obstacle::{Obstacle, Why};
-use ffwd_automaton::Leaf;
 use ffwd_automaton::{Automaton, EngineError};
-use ffwd_grammar::{Grammar, Node};
-use ffwd_json_schema::{SchemaId, PARTS};
+use ffwd_json_schema::SchemaId;
 
 /// The kind of an allowed item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ItemKind {
     /// The text may end.
     End,
     /// A terminal of a grammar, or what is left of a regular language.
@@ -35,7 +31,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Tells how to read `what`.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// In words; of a terminal its text or expression.
     pub what: String,
     /// Whether a part of it has come.
@@ -69,19 +65,13 @@ const MAX_NAMES: usize = 12;
 pub struct Describer<'a> {
     automaton: &'a Automaton,
     names: Option<Names<'a>>,
-    /// For each document of several the number of its schema, from 1.
-    numbers: FxHashMap<usize, usize>,
 }
 
 impl<'a> Describer<'a> {
     pub fn of(compiled: &'a Compiled, automaton: &'a Automaton) -> Self {
         match compiled.recipe() {
-            Recipe::Rules { grammar, .. } => Self {
-                automaton,
-                names: Some(Names::of(grammar)),
-                numbers: numbers(automaton, grammar),
-            },
-            _ => Self { automaton, names: None, numbers: FxHashMap::default() },
+            Recipe::Rules { grammar, .. } => Self { automaton, names: Some(Names::of(grammar)) },
+            _ => Self { automaton, names: None },
         }
     }
 
@@ -98,7 +88,7 @@ impl<'a> Describer<'a> {
                 example: example.clone(),
             };
             match what {
-                What::End => items.push(item(Kind::End, "the end of the text".into())),
+                What::End => items.push(item(ItemKind::End, "the end of the text".into())),
                 What::Terminals(nodes) => {
                     let Some(names) = &self.names else { continue };
                     let alone = nodes.len() == 1;
@@ -109,24 +99,24 @@ impl<'a> Describer<'a> {
                         items.push(Item {
                             rules: names.rules_with(node),
                             example: literal.filter(|e| e.len() <= MAX_EXAMPLE).or(own),
-                            ..item(Kind::Terminal, names.shown(node))
+                            ..item(ItemKind::Terminal, names.shown(node))
                         });
                     }
                 }
                 What::Language(language) => {
-                    items.push(item(Kind::Terminal, pattern::shown(&language)));
+                    items.push(item(ItemKind::Terminal, pattern::shown(&language)));
                 }
                 What::Tokens(node) => {
                     if let Some(names) = &self.names {
                         let rules = names.rules_with(node);
-                        items.push(Item { rules, ..item(Kind::Token, names.shown(node)) });
+                        items.push(Item { rules, ..item(ItemKind::Token, names.shown(node)) });
                     }
                 }
                 What::Key { names, more, others } => {
                     let all =
                         listed(&names.iter().map(|n| pattern::quoted(n)).collect::<Vec<_>>(), more);
                     items.push(item(
-                        Kind::Key,
+                        ItemKind::Key,
                         match (names.is_empty(), others) {
                             (false, false) => format!("the key {all}"),
                             (false, true) => format!("the key {all}, or another key"),
@@ -134,8 +124,8 @@ impl<'a> Describer<'a> {
                         },
                     ));
                 }
-                What::Value(types) => items.push(item(Kind::Value, value(&types))),
-                What::Mark(mark) => items.push(item(Kind::Punctuation, pattern::quoted(mark))),
+                What::Value(types) => items.push(item(ItemKind::Value, value(&types))),
+                What::Mark(mark) => items.push(item(ItemKind::Punctuation, pattern::quoted(mark))),
             }
         }
         let mut distinct: Vec<Item> = Vec::with_capacity(items.len());
@@ -187,7 +177,7 @@ impl<'a> Describer<'a> {
         let mut pointers: Vec<String> = Vec::new();
         for &schema in schemas {
             for place in json.schema.places(schema) {
-                let place = self.place(&place);
+                let place = if place.contains('#') { place } else { format!("#{place}") };
                 if !pointers.contains(&place) && pointers.len() < MAX_POINTERS {
                     pointers.push(place);
                 }
@@ -195,39 +185,6 @@ impl<'a> Describer<'a> {
         }
         pointers
     }
-
-    /// A pointer with the number of its schema where there are several.
-    fn place(&self, place: &str) -> String {
-        let part = place.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'));
-        match part {
-            Some((number, pointer)) => {
-                let number = number.parse().ok().and_then(|n: usize| self.numbers.get(&n));
-                format!("schema {}#{pointer}", number.copied().unwrap_or(1))
-            }
-            None if place.contains('#') => place.to_owned(),
-            None => format!("#{place}"),
-        }
-    }
-}
-
-/// For each distinct schema of a grammar the number of the first that is it, from 1.
-fn numbers(automaton: &Automaton, grammar: &Grammar) -> FxHashMap<usize, usize> {
-    let mut texts: Vec<(usize, &str)> = Vec::new();
-    for (&node, leaf) in automaton.program().into_iter().flat_map(|program| &program.leaves) {
-        if let (Leaf::Json(place), Node::Json(json)) = (leaf, grammar.node(node)) {
-            texts.push((*place, &*grammar.json[json.0 as usize].schema));
-        }
-    }
-    texts.sort_unstable();
-    let mut distinct: Vec<&str> = Vec::new();
-    let mut numbers = FxHashMap::default();
-    for (place, text) in texts {
-        if !distinct.contains(&text) {
-            numbers.insert(distinct.len(), place + 1);
-            distinct.push(text);
-        }
-    }
-    numbers
 }
 
 fn value(types: &Types) -> String {

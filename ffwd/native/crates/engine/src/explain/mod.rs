@@ -7,7 +7,7 @@ mod describe;
 mod names;
 mod pattern;
 
-pub use describe::{Item, Kind, Reason};
+pub use describe::{Item, ItemKind, Reason};
 pub use names::RulePlace;
 
 use crate::engine::Compiled;
@@ -28,7 +28,7 @@ pub enum Question {
 
 /// The position of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum TextStage {
     /// In free text before that of the grammar.
     FreeText,
     /// In bytes before the text of the grammar, which are all known.
@@ -45,7 +45,7 @@ pub struct Explanation {
     /// How many tokens have been accepted.
     pub num_tokens: usize,
     /// Which part of the output the next token belongs to.
-    pub stage: Stage,
+    pub stage: TextStage,
     /// Whether the text may end here.
     pub accepting: bool,
     /// What may come next, but for what `more` counts.
@@ -102,17 +102,17 @@ pub fn explain(
     let (generation, state) = matcher.here()?;
     let automaton = &generation.automaton;
     let threads = Threads::from_slice(automaton.threads(state));
-    let known = Known { matcher, describer: Describer::of(&compiled, automaton) };
+    let known = Explainer { matcher, describer: Describer::of(&compiled, automaton) };
     let stage = if matcher.is_terminated() {
-        Stage::Ended
+        TextStage::Ended
     } else if matcher.is_in_free_text() {
-        Stage::FreeText
+        TextStage::FreeText
     } else if !matcher.prefix_left().is_empty() {
-        Stage::Prefix
+        TextStage::Prefix
     } else {
-        Stage::Grammar
+        TextStage::Grammar
     };
-    let place = Place {
+    let place = TextPosition {
         stage,
         threads,
         prefix: matcher.prefix_left().to_vec(),
@@ -159,36 +159,36 @@ pub fn explain(
 }
 
 /// A place of a text, also one after some bytes that no token has brought yet.
-struct Place {
-    stage: Stage,
+struct TextPosition {
+    stage: TextStage,
     threads: Threads,
     prefix: Vec<u8>,
     tail: Vec<u8>,
 }
 
-struct Known<'a> {
+struct Explainer<'a> {
     matcher: &'a Matcher,
     describer: Describer<'a>,
 }
 
 fn before(what: String, example: Option<Vec<u8>>) -> Item {
     let (rules, pointers) = (Vec::new(), Vec::new());
-    Item { kind: Kind::Before, what, begun: false, rules, pointers, example }
+    Item { kind: ItemKind::Before, what, begun: false, rules, pointers, example }
 }
 
 fn because(message: impl Into<String>) -> Reason {
     Reason { message: message.into(), rules: Vec::new(), pointers: Vec::new() }
 }
 
-impl Known<'_> {
+impl Explainer<'_> {
     fn expected(
         &self,
         automaton: &Automaton,
-        place: &Place,
+        place: &TextPosition,
     ) -> Result<(Vec<Item>, usize), EngineError> {
         match place.stage {
-            Stage::Ended => return Ok((Vec::new(), 0)),
-            Stage::FreeText => {
+            TextStage::Ended => return Ok((Vec::new(), 0)),
+            TextStage::FreeText => {
                 let close = self.matcher.free_text_close();
                 let what = match &close {
                     Some(close) => format!("free text up to {}", written(close)),
@@ -196,11 +196,11 @@ impl Known<'_> {
                 };
                 return Ok((vec![before(what, close)], 0));
             }
-            Stage::Prefix => {
+            TextStage::Prefix => {
                 let what = format!("{}, which the prompt has left over", written(&place.prefix));
                 return Ok((vec![before(what, Some(place.prefix.clone()))], 0));
             }
-            Stage::Grammar => {}
+            TextStage::Grammar => {}
         }
         let (expected, more) =
             automaton.explaining().expected(&place.threads, &place.tail, MAX_ITEMS)?;
@@ -218,11 +218,15 @@ impl Known<'_> {
         Ok((items, more + cut))
     }
 
-    fn next_bytes(&self, automaton: &Automaton, place: &Place) -> Result<Vec<u8>, EngineError> {
+    fn next_bytes(
+        &self,
+        automaton: &Automaton,
+        place: &TextPosition,
+    ) -> Result<Vec<u8>, EngineError> {
         match place.stage {
-            Stage::Ended | Stage::FreeText => return Ok(Vec::new()),
-            Stage::Prefix => return Ok(place.prefix.first().copied().into_iter().collect()),
-            Stage::Grammar => {}
+            TextStage::Ended | TextStage::FreeText => return Ok(Vec::new()),
+            TextStage::Prefix => return Ok(place.prefix.first().copied().into_iter().collect()),
+            TextStage::Grammar => {}
         }
         let mut bytes = Vec::new();
         for byte in 0..=u8::MAX {
@@ -237,7 +241,7 @@ impl Known<'_> {
         &self,
         compiled: &Compiled,
         automaton: &Automaton,
-        mut place: Place,
+        mut place: TextPosition,
         question: &Question,
     ) -> Result<Answer, MatcherError> {
         let matcher = self.matcher;
@@ -253,12 +257,12 @@ impl Known<'_> {
             }
         };
         let good_bytes = match place.stage {
-            Stage::Ended => 0,
+            TextStage::Ended => 0,
             _ => self.read(automaton, &mut place, &text)?,
         };
         let all_good = good_bytes == text.len();
         let allowed = match token {
-            None => all_good && place.stage != Stage::Ended,
+            None => all_good && place.stage != TextStage::Ended,
             Some(token) => self.is_allowed(token)?,
         };
         let refused_byte = text.get(good_bytes).copied().filter(|_| !allowed);
@@ -278,9 +282,9 @@ impl Known<'_> {
         }
         (answer.instead, answer.more) = self.expected(automaton, &place)?;
         answer.instead_bytes = self.next_bytes(automaton, &place)?;
-        let in_grammar = place.stage == Stage::Grammar;
+        let in_grammar = place.stage == TextStage::Grammar;
         let ends = token.is_some_and(|token| vocabulary.is_eos(token));
-        if place.stage == Stage::Ended {
+        if place.stage == TextStage::Ended {
             answer.reasons.push(because("the text has ended"));
         } else if refused_byte.is_some() {
             if in_grammar {
@@ -293,13 +297,13 @@ impl Known<'_> {
             }
         } else if let Some(token) = token.filter(|_| answer.text.is_empty()) {
             answer.reasons.push(match (place.stage, ends) {
-                (Stage::Grammar, true) if !matcher.is_accepting() => {
+                (TextStage::Grammar, true) if !matcher.is_accepting() => {
                     let mut reason = unexpected(&answer.instead, answer.more);
                     reason.message = format!("the text is not complete: {}", reason.message);
                     reason
                 }
-                (Stage::FreeText, true) => because("the free text has not been closed"),
-                (Stage::FreeText, false) => because("it is no control token of the free text"),
+                (TextStage::FreeText, true) => because("the free text has not been closed"),
+                (TextStage::FreeText, false) => because("it is no control token of the free text"),
                 _ => self.narrowed(token).map(because).unwrap_or_else(|| {
                     let mut reason = unexpected(&answer.instead, answer.more);
                     let what = "it is no text, and may not come as a token here";
@@ -351,16 +355,17 @@ impl Known<'_> {
     fn read(
         &self,
         automaton: &Automaton,
-        place: &mut Place,
+        place: &mut TextPosition,
         text: &[u8],
     ) -> Result<usize, EngineError> {
         let mut read = 0;
-        if place.stage == Stage::FreeText {
+        if place.stage == TextStage::FreeText {
             match self.matcher.free_text_length(text) {
                 Some(length) => read = length,
                 None => return Ok(text.len()),
             }
-            place.stage = if place.prefix.is_empty() { Stage::Grammar } else { Stage::Prefix };
+            place.stage =
+                if place.prefix.is_empty() { TextStage::Grammar } else { TextStage::Prefix };
         }
         while read < text.len() && !place.prefix.is_empty() {
             if text[read] != place.prefix[0] {
@@ -370,7 +375,7 @@ impl Known<'_> {
             read += 1;
         }
         if place.prefix.is_empty() {
-            place.stage = Stage::Grammar;
+            place.stage = TextStage::Grammar;
         }
         for &byte in &text[read..] {
             let next = automaton.step(&place.threads, byte)?;

@@ -4,6 +4,7 @@
 use super::lexeme_mask::ExitGroup;
 use super::walk::View;
 use ffwd_automaton::{last_value, Automaton, EngineError, Spare, TextId, Thread, SPARE_ITEMS};
+use ffwd_regular::expr::json_text::closing_quote;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
 /// A token of which a mask for all texts does not say whether it may come.
@@ -58,7 +59,7 @@ fn differ_plainly(item: &[u8], after: &[u8]) -> bool {
     let mut items = vec![item];
     let mut next = after.trim_ascii_start();
     while next.first() == Some(&b'"') {
-        let Some(end) = closing_quote(next) else {
+        let Some(end) = closing_quote(&next[1..]).map(|quote| quote + 2) else {
             // A string without its end; of those that only begin there are enough.
             return next.len() == 1 || !items.iter().any(|item| item.starts_with(next));
         };
@@ -85,19 +86,6 @@ fn item_before(automaton: &Automaton, transcript: TextId, bytes: &[u8]) -> Optio
     let mut text = json.keys.texts.bytes(transcript);
     text.extend_from_slice(bytes.trim_ascii_end().strip_suffix(b",")?);
     Some(last_value(text.trim_ascii_end()).to_vec())
-}
-
-/// Returns the end of the string that bytes start with, if it ends.
-fn closing_quote(bytes: &[u8]) -> Option<usize> {
-    let mut at = 1;
-    bytes.first().filter(|&&byte| byte == b'"')?;
-    loop {
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
 }
 
 /// Returns whether an item has a number with too many digits for later comparisons.

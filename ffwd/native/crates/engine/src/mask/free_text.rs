@@ -12,6 +12,7 @@ use super::rest_tries::RestTries;
 use super::token_set::{bits, Bitmap};
 use super::walk::Collected;
 use ffwd_bounds::error::LimitExceeded;
+use ffwd_regular::expr::json_text::closing_quote;
 use ffwd_regular::expr::lexeme::FreeText;
 use ffwd_regular::expr::{LexState, Lexeme};
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
@@ -178,17 +179,4 @@ fn run(lexeme: &Lexeme, state: LexState, bytes: &[u8]) -> Result<Option<LexState
         }
     }
     Ok(Some(state))
-}
-
-/// Returns the offset of the first unescaped quote.
-fn closing_quote(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => return Some(at),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    None
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use ffwd_automaton::{Automaton, EngineError, Thread, Threads};
 use ffwd_bounds::meter;
-use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
+use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId};
 
 /// The most distinct sets of threads; nodes below others are matched without the cache.
 const MAX_SETS: usize = 1 << 14;
@@ -68,37 +68,24 @@ pub(super) fn walk_known(
     let (sets, next) = (Vec::new(), Vec::new());
     let mut steps = KnownSteps { automaton, ids: FxHashMap::default(), sets, next };
     let Some(start) = steps.id(threads.iter().copied().collect()) else { return Ok(()) };
-    let end = trie.after(root);
-    let mut path: Vec<(NodeId, SetId)> = vec![(end, start)];
-    let mut node = NodeId(root.0 + 1);
-    while node < end {
-        while path.len() > 1 && path.last().is_some_and(|(end, _)| node >= *end) {
-            path.pop();
-        }
-        let Some(&(_, set)) = path.last() else { break };
+    trie.walk(root, start, |&set, node, _| {
         if (*nodes).is_multiple_of(64) {
             meter::charge(16)?;
         }
         *nodes += 1;
-        let after = trie.after(node);
         match steps.step(set, trie.byte(node))? {
-            Some(SetId::DEAD) => node = after,
+            Some(SetId::DEAD) => return Ok(Descent::Skip),
             Some(next) => {
                 found.extend_from_slice(trie.tokens_at(node));
-                if after.0 > node.0 + 1 {
-                    path.push((after, next));
-                }
-                node = NodeId(node.0 + 1);
+                return Ok(Descent::Below(next));
             }
-            None => {
-                let threads = automaton.step(&steps.sets[set.0 as usize], trie.byte(node))?;
-                if !threads.is_empty() {
-                    found.extend_from_slice(trie.tokens_at(node));
-                    super::state_mask::walk(automaton, trie, node, &threads, found, nodes)?;
-                }
-                node = after;
-            }
+            None => {}
         }
-    }
-    Ok(())
+        let threads = automaton.step(&steps.sets[set.0 as usize], trie.byte(node))?;
+        if !threads.is_empty() {
+            found.extend_from_slice(trie.tokens_at(node));
+            super::state_mask::walk(automaton, trie, node, &threads, found, nodes)?;
+        }
+        Ok(Descent::Skip)
+    })
 }

@@ -22,13 +22,13 @@ use ffwd_tokenizer::vocabulary::{NodeId, Vocabulary};
 const MAX_DOUBTFUL: usize = 512;
 
 /// A subtree and a lexeme's state.
-type Place = (u64, NodeId, u64, LexState);
+type MaskPlace = (u64, NodeId, u64, LexState);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    Place(Place),
+    Place(MaskPlace),
     /// With languages after which the lexeme begins anew, as two halves.
-    Again(Place, [u64; 2]),
+    Again(MaskPlace, [u64; 2]),
     Free(FreeText),
     Basis(u64, ExprId),
 }

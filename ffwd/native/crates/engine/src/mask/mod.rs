@@ -7,8 +7,6 @@
 
 #[cfg(debug_assertions)]
 mod agreement;
-#[cfg(test)]
-mod bounded_tests;
 mod completion;
 mod doubt;
 mod free_text;
@@ -27,6 +25,8 @@ mod sharded;
 mod slots;
 mod state_mask;
 mod successors;
+#[cfg(test)]
+mod test_bounded;
 #[cfg(test)]
 mod test_listed;
 #[cfg(test)]

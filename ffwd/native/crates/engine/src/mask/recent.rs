@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 #[derive(Debug)]
-struct Entry<V> {
+struct MemoEntry<V> {
     value: V,
     bytes: usize,
     /// Asked for since its place in the queue was last looked at.
@@ -72,8 +72,8 @@ impl<K> Queue<K> {
 #[derive(Debug)]
 pub struct RecentMemo<K, V> {
     /// Pinned entries, which are not part of the budget.
-    kept: FxHashMap<K, Entry<V>>,
-    entries: Parted<K, Entry<V>>,
+    kept: FxHashMap<K, MemoEntry<V>>,
+    entries: Parted<K, MemoEntry<V>>,
     /// All keys, those to be looked at next in front.
     queue: Queue<K>,
     bytes: usize,
@@ -109,7 +109,7 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         let let_go = self.let_go(bytes);
         self.bytes += bytes;
         self.queue.push_back(key);
-        self.entries.part(&key).insert(key, Entry { value, bytes, used: false });
+        self.entries.part(&key).insert(key, MemoEntry { value, bytes, used: false });
         let_go
     }
 

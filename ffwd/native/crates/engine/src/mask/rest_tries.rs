@@ -17,16 +17,16 @@ const FIRST_SWEEP: usize = 1024;
 /// The tries of one vocabulary that are in use.
 #[derive(Debug, Default)]
 pub struct RestTries {
-    known: Mutex<Known>,
+    known: Mutex<TriesByHash>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct TriesByHash {
     by_hash: FxHashMap<u64, Weak<ByteTrie>>,
     sweep_at: usize,
 }
 
-impl Default for Known {
+impl Default for TriesByHash {
     fn default() -> Self {
         Self { by_hash: FxHashMap::default(), sweep_at: FIRST_SWEEP }
     }

@@ -11,7 +11,7 @@ use ffwd_automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threa
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
-use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId, Vocabulary};
 
 /// At which heights of the stack objects lie in which a key has come that has been forgotten.
 pub(super) type Left = SmallVec<[u32; 2]>;
@@ -79,24 +79,15 @@ impl Inside {
         let mut places: FxHashMap<LexState, usize> = FxHashMap::default();
         let mut found: Vec<(LexState, Vec<TokenId>)> = Vec::new();
         let mut last = usize::MAX;
-        let end = trie.after(NodeId::ROOT);
-        let mut path: Vec<(NodeId, LexState)> = vec![(end, state)];
-        let mut node = NodeId(1);
-        while node < end {
+        let mut may_end = false;
+        trie.walk(NodeId::ROOT, state, |&state, node, _| {
             meter::charge(1)?;
-            while path.len() > 1 && path.last().is_some_and(|&(until, _)| node >= until) {
-                path.pop();
-            }
-            let Some(&(_, state)) = path.last() else { break };
-            let after = trie.after(node);
             let next = lexeme.next(state, trie.byte(node))?;
-            if state.accepts() {
-                return Ok(None);
+            may_end = state.accepts();
+            if may_end {
+                return Ok(Descent::Stop);
             }
-            let Some(next) = next else {
-                node = after;
-                continue;
-            };
+            let Some(next) = next else { return Ok(Descent::Skip) };
             let tokens = trie.tokens_at(node);
             if !tokens.is_empty() {
                 if found.get(last).is_none_or(|&(known, _)| known != next) {
@@ -107,14 +98,10 @@ impl Inside {
                 }
                 found[last].1.extend_from_slice(tokens);
             }
-            if next.is_final() {
-                node = after;
-                continue;
-            }
-            if after.0 > node.0 + 1 {
-                path.push((after, next));
-            }
-            node = NodeId(node.0 + 1);
+            Ok(if next.is_final() { Descent::Skip } else { Descent::Below(next) })
+        })?;
+        if may_end {
+            return Ok(None);
         }
         let groups = found.into_iter().map(|(state, all)| (state, Inner::of(vocabulary, all)));
         Ok(Some(Self(groups.collect())))
@@ -249,23 +236,15 @@ impl Successors {
     ) -> Result<(), EngineError> {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(()) };
         let lexeme = automaton.lexeme(index);
-        let end = trie.after(root);
         let mut places: FxHashMap<LexState, usize> = FxHashMap::default();
         let mut last = (thread.lex_state(), usize::MAX);
-        // Up to which node each state holds, and the bytes to the last one.
-        let mut path: Vec<(NodeId, LexState)> = vec![(end, thread.lex_state())];
+        // The bytes between the root and the node.
         let mut bytes: Vec<u8> = Vec::new();
-        let mut node = NodeId(root.0 + 1);
-        while node < end {
+        trie.walk(root, thread.lex_state(), |&state, node, depth| {
             meter::charge(1)?;
-            while path.len() > 1 && path.last().is_some_and(|&(until, _)| node >= until) {
-                path.pop();
-            }
-            bytes.truncate(path.len() - 1);
-            let Some(&(_, state)) = path.last() else { break };
-            let (byte, after) = (trie.byte(node), trie.after(node));
+            bytes.truncate(depth);
+            let byte = trie.byte(node);
             let tokens = trie.tokens_at(node);
-            let is_leaf = after.0 == node.0 + 1;
             let next = lexeme.next(state, byte)?;
             match next.filter(|next| !next.is_final() && !state.accepts()) {
                 Some(next) => {
@@ -283,27 +262,23 @@ impl Successors {
                         }
                         self.found[last.1].tokens.extend_from_slice(tokens);
                     }
-                    if !is_leaf {
-                        path.push((after, next));
-                        bytes.push(byte);
-                    }
-                    node = NodeId(node.0 + 1);
+                    bytes.push(byte);
+                    return Ok(Descent::Below(next));
                 }
-                None if next.is_none() && !state.accepts() => node = after,
+                None if next.is_none() && !state.accepts() => {}
                 None => {
                     let here = reached(automaton, thread, state, &bytes)?;
                     let threads = automaton.step(&[here], byte)?;
                     if !threads.is_empty() {
                         self.add(&threads, left, tokens);
-                        if !is_leaf {
+                        if !trie.is_leaf(node) {
                             pending.push((node, threads));
                         }
                     }
-                    node = after;
                 }
             }
-        }
-        Ok(())
+            Ok(Descent::Skip)
+        })
     }
 }
 

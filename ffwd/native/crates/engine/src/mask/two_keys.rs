@@ -4,6 +4,7 @@
 use ffwd_automaton::punctuation::index;
 use ffwd_automaton::TextId;
 use ffwd_automaton::{Automaton, Thread, ThreadLexeme};
+use ffwd_regular::expr::json_text::closing_quote;
 
 /// Returns whether the key that a token ends always differs from the one that begins in it, so that
 /// a mask for all keys is valid. Returns `false` in doubt.
@@ -35,18 +36,6 @@ pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool
     }
     key.extend_from_slice(&token[..quote]);
     !key.get(1..).is_some_and(|key| key.starts_with(later))
-}
-
-/// Returns the offset of the quote that ends a string, for bytes that start within it.
-fn closing_quote(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        match bytes.get(at)? {
-            b'"' => return Some(at),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
 }
 
 /// Returns the text of the only later key, if there is no other and it has not ended.

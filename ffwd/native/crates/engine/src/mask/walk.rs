@@ -50,7 +50,7 @@ impl<'t> View<'t> {
 
 /// The position of a walk: within a subtree, in a state of the lexeme.
 #[derive(Clone, Copy)]
-struct Level<'l> {
+struct WalkLevel<'l> {
     end: NodeId,
     row: Row<'l>,
     /// The nodes below at which the state changes, where the walk leaps from one to the next.
@@ -128,12 +128,12 @@ pub(super) fn compute(
     let mut exits = Exits { is_small, ..Exits::default() };
     let mut node = NodeId(root.0 + 1);
     let first = rows.get(start);
-    let mut level = Level { end, row: first, changes: None };
+    let mut level = WalkLevel { end, row: first, changes: None };
     if whole && may_stay(trie, root, level.row)? {
         level.changes = loops_of.changes_below(root, start)?;
     }
     // The levels above.
-    let mut path: Vec<Level<'_>> = Vec::new();
+    let mut path: Vec<WalkLevel<'_>> = Vec::new();
     while node < end {
         walked += 1;
         if walked == NODES_PER_CHARGE {
@@ -214,7 +214,7 @@ pub(super) fn compute(
             }
             // If the state stays, the level stays too, unless leaps begin here.
             if next != state || changes.is_some() || level.changes.is_some() {
-                let inside = Level { end: after, row: below, changes };
+                let inside = WalkLevel { end: after, row: below, changes };
                 path.push(std::mem::replace(&mut level, inside));
             }
         }

@@ -21,7 +21,7 @@ use ffwd_bounds::meter::Meter;
 use ffwd_bounds::section;
 
 /// A matcher and the row that is to get its mask.
-pub type Work<'w> = (&'w Matcher, &'w mut [u32]);
+pub type MaskWork<'w> = (&'w Matcher, &'w mut [u32]);
 
 /// How many rows a thread takes at a time.
 const ROWS_AT_ONCE: usize = 8;
@@ -46,7 +46,7 @@ pub struct Unfilled {
 
 /// Fills a row for each matcher, on at most `threads` threads: this one, and some of a pool that
 /// all calls share.
-pub fn fill_bitmasks(work: Vec<Work<'_>>, threads: Option<usize>) -> Result<(), Unfilled> {
+pub fn fill_bitmasks(work: Vec<MaskWork<'_>>, threads: Option<usize>) -> Result<(), Unfilled> {
     let threads = threads.unwrap_or_else(available_threads).max(1);
     let work = work.into_iter().enumerate().collect();
     let left = fill_rows(work, threads, &|matcher, row| Ok(matcher.fill_known(row)))?;
@@ -74,29 +74,29 @@ fn available_threads() -> usize {
 type Fill<'f> = &'f (dyn Fn(&Matcher, &mut [u32]) -> Result<bool, EngineError> + Sync);
 
 /// Work, and its place in what was given.
-type Placed<'w> = (usize, Work<'w>);
+type PlacedWork<'w> = (usize, MaskWork<'w>);
 
 /// The rows of one call that no thread has taken yet, and what became of the others.
-struct Rows<'w> {
-    unseen: Mutex<std::vec::IntoIter<Placed<'w>>>,
-    left: Mutex<Vec<Placed<'w>>>,
+struct RemainingRows<'w> {
+    unseen: Mutex<std::vec::IntoIter<PlacedWork<'w>>>,
+    left: Mutex<Vec<PlacedWork<'w>>>,
     failed: Mutex<Vec<(usize, EngineError)>>,
 }
 
 /// Gives back the rows that are not filled.
 fn fill_rows<'w>(
-    work: Vec<Placed<'w>>,
+    work: Vec<PlacedWork<'w>>,
     threads: usize,
     fill: Fill<'_>,
-) -> Result<Vec<Placed<'w>>, Unfilled> {
-    let bytes = |(_, (matcher, row)): &Placed<'_>| {
+) -> Result<Vec<PlacedWork<'w>>, Unfilled> {
+    let bytes = |(_, (matcher, row)): &PlacedWork<'_>| {
         let rows = if matcher.is_canonical() { CANONICAL_ROWS } else { 1 };
         rows * std::mem::size_of_val(&**row)
     };
     let is_much = || work.iter().map(bytes).sum::<usize>() >= MANY_BYTES;
     let helpers = work.len().div_ceil(ROWS_AT_ONCE).min(threads).saturating_sub(1);
     let pool = (helpers > 0 && is_much()).then(pool).flatten();
-    let rows = Rows {
+    let rows = RemainingRows {
         unseen: Mutex::new(work.into_iter()),
         left: Mutex::default(),
         failed: Mutex::default(),
@@ -124,11 +124,12 @@ fn fill_rows<'w>(
     }
 }
 
-impl<'w> Rows<'w> {
+impl<'w> RemainingRows<'w> {
     /// Takes rows until none is left.
     fn fill_some(&self, fill: Fill<'_>) {
         loop {
-            let taken: Vec<Placed<'w>> = self.unseen.lock().by_ref().take(ROWS_AT_ONCE).collect();
+            let taken: Vec<PlacedWork<'w>> =
+                self.unseen.lock().by_ref().take(ROWS_AT_ONCE).collect();
             if taken.is_empty() {
                 return;
             }
@@ -144,21 +145,21 @@ impl<'w> Rows<'w> {
 }
 
 /// A grammar, a generation of it, and a state in that.
-type Key = (usize, u32, StateId);
+type BatchKey = (usize, u32, StateId);
 
-fn key(matcher: &Matcher, (generation, state): (u32, StateId)) -> Key {
+fn key(matcher: &Matcher, (generation, state): (u32, StateId)) -> BatchKey {
     (Arc::as_ptr(matcher.compiled()) as usize, generation, state)
 }
 
 /// A state whose mask is not known, and what bounds the first of the calls that want it.
 struct Unknown {
-    key: Key,
+    key: BatchKey,
     compiled: Arc<Compiled>,
     meter: Meter,
 }
 
 /// The states whose masks could not be computed.
-type Failed = FxHashMap<Key, EngineError>;
+type Failed = FxHashMap<BatchKey, EngineError>;
 
 fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
     let Unknown { key, compiled, mut meter } = unknown;
@@ -186,7 +187,7 @@ struct Masks {
 }
 
 /// Computes the masks of all states that have none.
-fn compute_unknown(left: &[Placed<'_>], threads: usize) -> Failed {
+fn compute_unknown(left: &[PlacedWork<'_>], threads: usize) -> Failed {
     let mut known = FxHashSet::default();
     let mut unknown: Vec<Unknown> = Vec::new();
     for (_, (matcher, _)) in left {
@@ -228,9 +229,9 @@ fn compute_unknown(left: &[Placed<'_>], threads: usize) -> Failed {
 }
 
 /// One of the masks that have been begun, until it is done, whatever comes of it.
-struct Begun<'m>(&'m Masks);
+struct BegunMask<'m>(&'m Masks);
 
-impl Drop for Begun<'_> {
+impl Drop for BegunMask<'_> {
     fn drop(&mut self) {
         let mut waiting = self.0.waiting.lock();
         waiting.1 -= 1;
@@ -241,11 +242,11 @@ impl Drop for Begun<'_> {
 }
 
 impl Masks {
-    fn begin(&self) -> Option<(Unknown, Begun<'_>)> {
+    fn begin(&self) -> Option<(Unknown, BegunMask<'_>)> {
         let mut waiting = self.waiting.lock();
         let unknown = waiting.0.pop()?;
         waiting.1 += 1;
-        Some((unknown, Begun(self)))
+        Some((unknown, BegunMask(self)))
     }
 
     fn compute_some(&self) {

@@ -26,10 +26,10 @@ const MAX_NODES: usize = 4_096;
 const MAX_STEADY: usize = 6;
 
 /// A configuration, with the positions of the tokens with which open parts began.
-type Key = (StateId, Ages);
+type CutKey = (StateId, Ages);
 
 struct Node {
-    key: Key,
+    key: CutKey,
     /// The one before it, and the tokens from there.
     from: usize,
     tokens: SmallVec<[TokenId; 1]>,
@@ -39,7 +39,7 @@ struct Node {
 #[derive(Default)]
 struct Layer {
     nodes: Vec<usize>,
-    of: FxHashMap<Key, usize>,
+    of: FxHashMap<CutKey, usize>,
 }
 
 impl Layer {
@@ -51,7 +51,7 @@ impl Layer {
 /// A configuration after one token more.
 struct Successor {
     token: TokenId,
-    key: Key,
+    key: CutKey,
     closed: bool,
 }
 
@@ -188,7 +188,7 @@ impl Matcher {
     fn successors(
         &self,
         generation: &Generation,
-        (state, ages): &Key,
+        (state, ages): &CutKey,
         position: usize,
     ) -> Result<Vec<Successor>, EngineError> {
         let Generation { automaton, masker, .. } = generation;
@@ -257,7 +257,11 @@ impl Matcher {
         Ok(tokens)
     }
 
-    fn steady_from(&self, generation: &Generation, key: Key) -> Result<Option<usize>, EngineError> {
+    fn steady_from(
+        &self,
+        generation: &Generation,
+        key: CutKey,
+    ) -> Result<Option<usize>, EngineError> {
         let Generation { automaton, .. } = generation;
         if let Some(completion) = self.completion_at(generation, &self.text_in(key.0))? {
             return Ok(Some(completion.most() + 1));
@@ -267,7 +271,7 @@ impl Matcher {
             let ending = self.ending_through_limits(generation, key.0, &ages, 0)?;
             return Ok(ending.map(|_| 0));
         }
-        let mut seen: FxHashSet<Key> = FxHashSet::from_iter([key.clone()]);
+        let mut seen: FxHashSet<CutKey> = FxHashSet::from_iter([key.clone()]);
         let mut layer = vec![key];
         for tokens in 1..=MAX_STEADY {
             let mut next = Vec::new();

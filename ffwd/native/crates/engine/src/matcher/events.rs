@@ -19,7 +19,7 @@ const KEPT: usize = 64;
 
 /// How a text reads up to a token.
 #[derive(Clone, Debug)]
-struct Place {
+struct EventPosition {
     tokens: usize,
     /// How many bytes it has.
     length: usize,
@@ -50,7 +50,7 @@ pub(super) struct Tracker {
     /// With what the prompt has of it.
     text: Vec<u8>,
     /// After the last tokens.
-    places: VecDeque<Place>,
+    places: VecDeque<EventPosition>,
     calls: VecDeque<Call>,
     captures: Vec<Capture>,
     /// The fewest tokens that have been left since the last call, where some have been taken back.
@@ -77,7 +77,7 @@ impl Tracker {
             + self.histories.memory_bytes()
             + self.text.capacity()
             + readings.sum::<usize>()
-            + self.places.capacity() * std::mem::size_of::<Place>()
+            + self.places.capacity() * std::mem::size_of::<EventPosition>()
             + self.calls.capacity() * std::mem::size_of::<Call>()
             + self.captures.capacity() * std::mem::size_of::<Capture>()
     }
@@ -210,7 +210,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         tracker: &mut Tracker,
-    ) -> Result<Place, MatcherError> {
+    ) -> Result<EventPosition, MatcherError> {
         let (automaton, histories) = (&generation.automaton, &mut tracker.histories);
         tracker.text = self.prefill.to_vec();
         let readings = match self.prefill.is_empty() {
@@ -222,7 +222,7 @@ impl Matcher {
         };
         let stage = self.preamble.as_ref().map_or(Stage::Grammar, |preamble| preamble.start());
         let length = self.prefill.len();
-        Ok(Place { tokens: 0, length, readings, stage, free: length })
+        Ok(EventPosition { tokens: 0, length, readings, stage, free: length })
     }
 
     /// Reads one token more.
@@ -230,7 +230,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         tracker: &mut Tracker,
-        place: &mut Place,
+        place: &mut EventPosition,
         position: usize,
     ) -> Result<(), MatcherError> {
         let vocabulary = self.compiled.engine.vocabulary();
@@ -287,7 +287,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         tracker: &mut Tracker,
-        place: &mut Place,
+        place: &mut EventPosition,
         position: usize,
         from: usize,
     ) -> Result<(), MatcherError> {
@@ -320,7 +320,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         tracker: &mut Tracker,
-        place: &mut Place,
+        place: &mut EventPosition,
         at: usize,
     ) -> Result<(), EngineError> {
         if place.readings.is_none() {
@@ -336,7 +336,7 @@ impl Matcher {
         generation: &Generation,
         tracker: &mut Tracker,
         reporter: &mut Reporter,
-        place: &Place,
+        place: &EventPosition,
         finish: bool,
     ) -> Result<Vec<Event>, MatcherError> {
         let automaton = &generation.automaton;

@@ -1,9 +1,10 @@
 //! Free text before the text of the grammar, such as a model's reasoning, up to what closes it.
 
+use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
 use crate::mask::token_set::set_bits;
-use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
+use ffwd_tokenizer::vocabulary::{Descent, NodeId, TokenId, Vocabulary};
 
 /// The end of the free text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,26 +189,15 @@ impl Preamble {
         known.get_or_init(|| {
             let mut found = Vec::new();
             let trie = self.vocabulary.trie();
-            let mut pending = vec![(NodeId::ROOT, matched)];
-            while let Some((node, matched)) = pending.pop() {
-                for (byte, child) in trie.children(node) {
-                    match advance(close, &self.falls_back, matched, byte) {
-                        Some(next) => pending.push((child, next)),
-                        None => closed(trie, child, &mut found),
-                    }
+            let Ok(()) = trie.walk(NodeId::ROOT, matched, |&matched, node, _| {
+                let next = advance(close, &self.falls_back, matched, trie.byte(node));
+                if next.is_none() {
+                    found.extend(trie.below(node).map(|(rest, token)| (token, rest)));
                 }
-            }
+                Ok::<_, Infallible>(next.map_or(Descent::Skip, Descent::Below))
+            });
             found.into()
         })
-    }
-}
-
-/// All tokens that lead through a node of the trie or end there.
-fn closed(trie: &ByteTrie, node: NodeId, found: &mut Vec<Closing>) {
-    let mut pending = vec![(node, 0)];
-    while let Some((node, rest)) = pending.pop() {
-        found.extend(trie.tokens_at(node).iter().map(|&token| (token, rest)));
-        pending.extend(trie.children(node).map(|(_, child)| (child, rest + 1)));
     }
 }
 

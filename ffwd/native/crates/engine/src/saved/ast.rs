@@ -97,7 +97,7 @@ impl Languages {
 }
 
 /// A language that was read, with what it takes.
-struct Known {
+struct ReadLanguage {
     ast: Ast,
     size: u64,
     depth: u32,
@@ -108,11 +108,11 @@ struct Known {
 }
 
 /// The languages that were written.
-pub(super) struct ReadLanguages(Vec<Known>);
+pub(super) struct ReadLanguages(Vec<ReadLanguage>);
 
 impl ReadLanguages {
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, SavedError> {
-        let mut known: Vec<Known> = Vec::new();
+        let mut known: Vec<ReadLanguage> = Vec::new();
         for _ in 0..reader.length()? {
             let next = read_node(reader, &known)?;
             known.push(next);
@@ -126,9 +126,9 @@ impl ReadLanguages {
     }
 }
 
-fn read_node(reader: &mut Reader<'_>, known: &[Known]) -> Result<Known, SavedError> {
+fn read_node(reader: &mut Reader<'_>, known: &[ReadLanguage]) -> Result<ReadLanguage, SavedError> {
     const MALFORMED: SavedError = SavedError::Malformed("a language");
-    let leaf = |ast| Known { ast, size: 1, depth: 1, look: Look::Nowhere, whole: false };
+    let leaf = |ast| ReadLanguage { ast, size: 1, depth: 1, look: Look::Nowhere, whole: false };
     let tag = reader.byte()?;
     match tag {
         0 => return Ok(leaf(Ast::Empty)),
@@ -148,7 +148,7 @@ fn read_node(reader: &mut Reader<'_>, known: &[Known]) -> Result<Known, SavedErr
         _ => {}
     }
     let ids = reader.list(Reader::small)?;
-    let parts: Vec<&Known> = ids
+    let parts: Vec<&ReadLanguage> = ids
         .iter()
         .map(|&id| known.get(id as usize).ok_or(MALFORMED))
         .collect::<Result<_, SavedError>>()?;
@@ -165,7 +165,7 @@ fn read_node(reader: &mut Reader<'_>, known: &[Known]) -> Result<Known, SavedErr
         _ => Err(MALFORMED),
     };
     let bound = look != Look::Nowhere;
-    let node = |ast, look, whole| Ok(Known { ast, size, depth, look, whole });
+    let node = |ast, look, whole| Ok(ReadLanguage { ast, size, depth, look, whole });
     match tag {
         5 if !whole || parts.len() == 1 => node(Ast::concat(asts()), look, whole),
         6 => node(Ast::alternation(asts()), look, whole),

@@ -45,7 +45,7 @@ const CHECKSUM: usize = 8;
 
 /// The kind of the saved object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SavedKind {
     Grammar = b'G' as isize,
     Text = b'T' as isize,
 }
@@ -148,7 +148,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// The payload with its header and checksum.
-fn seal(kind: Kind, vocabulary: Fingerprint, payload: &[u8]) -> Vec<u8> {
+fn seal(kind: SavedKind, vocabulary: Fingerprint, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + payload.len() + CHECKSUM);
     bytes.extend_from_slice(MAGIC);
     bytes.push(kind as u8);
@@ -162,7 +162,11 @@ fn seal(kind: Kind, vocabulary: Fingerprint, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The payload of what [`seal`] made.
-fn unseal(bytes: &[u8], kind: Kind, vocabulary: Fingerprint) -> Result<Reader<'_>, SavedError> {
+fn unseal(
+    bytes: &[u8],
+    kind: SavedKind,
+    vocabulary: Fingerprint,
+) -> Result<Reader<'_>, SavedError> {
     if bytes.len() < 7 {
         return Err(SavedError::Length);
     }

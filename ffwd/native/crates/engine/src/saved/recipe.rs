@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ast::{Languages, ReadLanguages};
 use super::bytes::{Reader, Writer};
-use super::{grammar, options, seal, unseal, Fingerprint, Kind, SavedError};
+use super::{grammar, options, seal, unseal, Fingerprint, SavedError, SavedKind};
 use crate::engine::{Compiled, Engine, Recipe};
 
 /// A compiled grammar as bytes.
@@ -13,7 +13,7 @@ use crate::engine::{Compiled, Engine, Recipe};
 /// It has a language that no front end for patterns makes.
 pub fn save(compiled: &Compiled) -> Result<Vec<u8>, SavedError> {
     let vocabulary = Fingerprint::of_vocabulary(compiled.engine.vocabulary());
-    Ok(seal(Kind::Grammar, vocabulary, &payload(compiled.recipe())?))
+    Ok(seal(SavedKind::Grammar, vocabulary, &payload(compiled.recipe())?))
 }
 
 /// The grammar of bytes that [`save`] made, compiled.
@@ -23,7 +23,7 @@ pub fn save(compiled: &Compiled) -> Result<Vec<u8>, SavedError> {
 /// with another format.
 pub fn load(bytes: &[u8], engine: &Arc<Engine>) -> Result<Compiled, SavedError> {
     let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());
-    let mut reader = unseal(bytes, Kind::Grammar, vocabulary)?;
+    let mut reader = unseal(bytes, SavedKind::Grammar, vocabulary)?;
     let recipe = read(&mut reader)?;
     reader.end()?;
     Ok(engine.compile_recipe(&recipe)?)

@@ -223,7 +223,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     ]
     .concat();
     let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());
-    let forged = seal(Kind::Text, vocabulary, &payload);
+    let forged = seal(SavedKind::Text, vocabulary, &payload);
     assert_eq!(load_text(&forged, first).unwrap_err().reason(), "malformed");
 }
 
@@ -264,7 +264,7 @@ fn changed_payloads_are_read_or_refused() {
             }
             let mut reader = Reader::new(&changed);
             let known = grammar::read(&mut reader).is_ok();
-            match load_grammar(&seal(Kind::Grammar, vocabulary, &changed), &engine) {
+            match load_grammar(&seal(SavedKind::Grammar, vocabulary, &changed), &engine) {
                 Ok(_) => read += 1,
                 Err(_) => refused += 1,
             }
@@ -331,14 +331,14 @@ fn unknown_options_are_refused() {
     // A pair of some later version, and the end.
     newer.extend([99, 1, 0]);
     newer.extend([2, b'{', b'}']);
-    let error = load_grammar(&seal(Kind::Grammar, vocabulary, &newer), &engine).unwrap_err();
+    let error = load_grammar(&seal(SavedKind::Grammar, vocabulary, &newer), &engine).unwrap_err();
     assert_eq!(error.reason(), "version");
     assert!(matches!(error, SavedError::Option { number: 99 }), "{error}");
     assert!(error.to_string().contains("option 99"), "{error}");
     // The same without that pair is read.
     let at = newer.len() - 6;
     newer.drain(at..at + 2);
-    load_grammar(&seal(Kind::Grammar, vocabulary, &newer), &engine).unwrap();
+    load_grammar(&seal(SavedKind::Grammar, vocabulary, &newer), &engine).unwrap();
 }
 
 fn written_options(given: &GrammarOptions) -> Vec<u8> {
@@ -352,7 +352,7 @@ fn deep_and_wide_lies_are_refused() {
     let engine = engine(&[]);
     let vocabulary = Fingerprint::of_vocabulary(engine.vocabulary());
     let refused = |payload: &[u8]| {
-        load_grammar(&seal(Kind::Grammar, vocabulary, payload), &engine).unwrap_err().reason()
+        load_grammar(&seal(SavedKind::Grammar, vocabulary, payload), &engine).unwrap_err().reason()
     };
     // Complements of complements, and pairs of pairs.
     for (tag, ids) in [(9u8, 1usize), (5, 2)] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bytes::{Reader, Writer};
-use super::{recipe, seal, unseal, Fingerprint, Kind, SavedError};
+use super::{recipe, seal, unseal, Fingerprint, SavedError, SavedKind};
 use crate::engine::Compiled;
 use crate::matcher::{Beginning, Close, Matcher, Opening};
 use ffwd_tokenizer::vocabulary::TokenId;
@@ -40,7 +40,7 @@ pub fn save(matcher: &Matcher) -> Result<Vec<u8>, SavedError> {
     }
     write_tokens(&mut writer, matcher.tokens());
     let vocabulary = Fingerprint::of_vocabulary(compiled.engine.vocabulary());
-    Ok(seal(Kind::Text, vocabulary, &writer.0))
+    Ok(seal(SavedKind::Text, vocabulary, &writer.0))
 }
 
 /// The text of bytes that [`save`] made, at the same place.
@@ -50,7 +50,7 @@ pub fn save(matcher: &Matcher) -> Result<Vec<u8>, SavedError> {
 /// canonical, and the vocabulary has no exact tokenizer.
 pub fn load(bytes: &[u8], compiled: Arc<Compiled>) -> Result<Matcher, SavedError> {
     let vocabulary = Fingerprint::of_vocabulary(compiled.engine.vocabulary());
-    let mut reader = unseal(bytes, Kind::Text, vocabulary)?;
+    let mut reader = unseal(bytes, SavedKind::Text, vocabulary)?;
     for byte in recipe::fingerprint(compiled.recipe())?.0.to_le_bytes() {
         if reader.byte()? != byte {
             return Err(SavedError::Grammar);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::gbnf::text::Cursor;
+use crate::bnf::text::Cursor;
 use crate::{Grammar, GrammarError, GrammarErrorKind, NodeId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::regex::Ast;

@@ -2,15 +2,15 @@
 //! `Substring(…)`.
 
 use super::dispatch::{self, Dispatch};
-use super::values::{Arguments, Value, ValueKind};
-use super::{pattern, Parser};
+use super::values::{Arguments, MacroValue, ValueKind};
+use super::{pattern, EbnfParser};
 use crate::{GrammarError, GrammarErrorKind, Node, NodeId, TokenItem, TokenSet};
 
 /// Names that a used rule cannot have.
 pub(super) const NAMES: [&str; 6] =
     ["TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch", "Regex", "Substring"];
 
-impl<'t> Parser<'t> {
+impl<'t> EbnfParser<'t> {
     /// The call of a macro whose name was read.
     pub(super) fn call(&mut self, name: &str, offset: usize) -> Result<NodeId, GrammarError> {
         let arguments = Arguments::read(&mut self.cursor, name)?;
@@ -57,7 +57,7 @@ impl<'t> Parser<'t> {
         Err(self.cursor.fault(value.offset, message))
     }
 
-    fn ids(&self, values: &[Value<'t>]) -> Result<Vec<u32>, GrammarError> {
+    fn ids(&self, values: &[MacroValue<'t>]) -> Result<Vec<u32>, GrammarError> {
         let mut ids = Vec::with_capacity(values.len());
         for value in values {
             let ValueKind::Number(id) = value.kind else {
@@ -88,7 +88,7 @@ impl<'t> Parser<'t> {
         &mut self,
         arguments: &'a Arguments<'t>,
         called: &str,
-    ) -> Result<Vec<(&'a Value<'t>, NodeId)>, GrammarError> {
+    ) -> Result<Vec<(&'a MacroValue<'t>, NodeId)>, GrammarError> {
         let mut pairs = Vec::with_capacity(arguments.positional.len());
         for value in &arguments.positional {
             let (trigger, rule) = match &value.kind {
@@ -107,7 +107,7 @@ impl<'t> Parser<'t> {
         Ok(pairs)
     }
 
-    fn no_pair(&self, value: &Value<'t>, called: &str) -> GrammarError {
+    fn no_pair(&self, value: &MacroValue<'t>, called: &str) -> GrammarError {
         let trigger = if called == "TagDispatch" { "\"<tag>\"" } else { "12" };
         let message =
             format!("{called} takes pairs with the name of a rule, as in ({trigger}, rule)");
@@ -119,9 +119,9 @@ impl<'t> Parser<'t> {
         &self,
         arguments: &'a Arguments<'t>,
         called: &str,
-    ) -> Result<(bool, &'a [Value<'t>]), GrammarError> {
+    ) -> Result<(bool, &'a [MacroValue<'t>]), GrammarError> {
         self.named(arguments, called, &["loop_after_dispatch", "excludes"])?;
-        let mut options: (bool, &[Value<'t>]) = (true, &[]);
+        let mut options: (bool, &[MacroValue<'t>]) = (true, &[]);
         for (name, value) in &arguments.named {
             match (*name, &value.kind) {
                 ("loop_after_dispatch", &ValueKind::Boolean(repeated)) => options.0 = repeated,
@@ -189,7 +189,7 @@ impl<'t> Parser<'t> {
         dispatch.finish(&mut self.grammar, &self.cursor, repeated)
     }
 
-    fn tag<'a>(&self, value: &'a Value<'t>) -> Result<&'a str, GrammarError> {
+    fn tag<'a>(&self, value: &'a MacroValue<'t>) -> Result<&'a str, GrammarError> {
         match &value.kind {
             ValueKind::Text(text) if !text.is_empty() => Ok(text),
             _ => Err(self.cursor.fault(value.offset, "a string that is not empty must stand here")),

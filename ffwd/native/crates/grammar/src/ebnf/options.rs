@@ -2,9 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::in_name;
+use crate::bnf::text::Cursor;
 use crate::fold::visit_rules;
-use crate::gbnf::text::Cursor;
 use crate::{Grammar, GrammarError, GrammarErrorKind, RuleId, SpanKind};
 use ffwd_regular::regex::Ast;
 
@@ -12,7 +11,7 @@ use ffwd_regular::regex::Ast;
 const MAX_LOOK: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Options {
+pub(super) struct RuleOptions {
     max_tokens: Option<u32>,
     max_chars: Option<u32>,
     capture: Option<String>,
@@ -41,14 +40,14 @@ pub(super) fn follow(cursor: &Cursor<'_>) -> bool {
 }
 
 /// Reads the options of a rule, with their brackets.
-pub(super) fn read(cursor: &mut Cursor<'_>, rule: &str) -> Result<Options, GrammarError> {
-    let mut options = Options::default();
+pub(super) fn read(cursor: &mut Cursor<'_>, rule: &str) -> Result<RuleOptions, GrammarError> {
+    let mut options = RuleOptions::default();
     let mut seen: Vec<&str> = Vec::new();
     cursor.take("[");
     loop {
         cursor.space(false);
         let offset = cursor.offset();
-        let name = cursor.take_while(in_name);
+        let name = cursor.name();
         if seen.contains(&name) {
             return Err(cursor.fault(offset, format!("the option `{name}` is given twice")));
         }
@@ -132,9 +131,8 @@ fn capture_name(cursor: &mut Cursor<'_>) -> Result<String, GrammarError> {
 pub(super) fn apply(
     grammar: &mut Grammar,
     cursor: &Cursor<'_>,
-    options: Vec<(RuleId, Options)>,
+    options: FxHashMap<RuleId, RuleOptions>,
 ) -> Result<(), GrammarError> {
-    let options: FxHashMap<RuleId, Options> = options.into_iter().collect();
     shorten(grammar, cursor, &options)?;
     for index in 0..grammar.rules.len() {
         let id = RuleId(index as u32);
@@ -156,9 +154,9 @@ pub(super) fn apply(
 fn shorten(
     grammar: &mut Grammar,
     cursor: &Cursor<'_>,
-    options: &FxHashMap<RuleId, Options>,
+    options: &FxHashMap<RuleId, RuleOptions>,
 ) -> Result<(), GrammarError> {
-    let shortened = |options: &Options| options.lazy || options.max_chars.is_some();
+    let shortened = |options: &RuleOptions| options.lazy || options.max_chars.is_some();
     if !options.values().any(shortened) {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! `Regex("…")` and `Substring("…", "…")`.
 
-use super::values::{Arguments, Value, ValueKind};
-use crate::gbnf::text::Cursor;
+use super::values::{Arguments, MacroValue, ValueKind};
+use crate::bnf::text::Cursor;
 use crate::{GrammarError, GrammarErrorKind};
 use ffwd_regular::regex::{self, Ast, CharClass, Dialect, PatternErrorKind, PatternOptions};
 
@@ -11,7 +11,8 @@ pub(super) fn regex(
     arguments: &Arguments<'_>,
     offset: usize,
 ) -> Result<Ast, GrammarError> {
-    let [Value { kind: ValueKind::Text(pattern), offset: at }] = arguments.positional.as_slice()
+    let [MacroValue { kind: ValueKind::Text(pattern), offset: at }] =
+        arguments.positional.as_slice()
     else {
         return Err(cursor.fault(offset, "Regex needs one string, as in Regex(\"[0-9]+\")"));
     };
@@ -106,7 +107,10 @@ impl Portable {
 }
 
 /// The runs of neighbours in a list of texts, and the empty one.
-pub(super) fn substring(cursor: &Cursor<'_>, chunks: &[Value<'_>]) -> Result<Ast, GrammarError> {
+pub(super) fn substring(
+    cursor: &Cursor<'_>,
+    chunks: &[MacroValue<'_>],
+) -> Result<Ast, GrammarError> {
     let mut texts = Vec::with_capacity(chunks.len());
     for value in chunks {
         let ValueKind::Text(chunk) = &value.kind else {

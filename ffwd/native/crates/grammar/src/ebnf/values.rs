@@ -1,14 +1,13 @@
 //! The arguments of macros: strings, numbers, names, `true` and `false`, and tuples of these.
 
-use super::{begins_name, in_name};
-use crate::gbnf::text::Cursor;
+use crate::bnf::text::Cursor;
 use crate::GrammarError;
 
 /// Tuples that may nest.
 const MAX_NESTING: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Value<'t> {
+pub(super) struct MacroValue<'t> {
     pub offset: usize,
     pub kind: ValueKind<'t>,
 }
@@ -19,14 +18,14 @@ pub(super) enum ValueKind<'t> {
     Number(u32),
     Boolean(bool),
     Name(&'t str),
-    Tuple(Vec<Value<'t>>),
+    Tuple(Vec<MacroValue<'t>>),
 }
 
 /// The arguments of one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arguments<'t> {
-    pub positional: Vec<Value<'t>>,
-    pub named: Vec<(&'t str, Value<'t>)>,
+    pub positional: Vec<MacroValue<'t>>,
+    pub named: Vec<(&'t str, MacroValue<'t>)>,
 }
 
 impl<'t> Arguments<'t> {
@@ -44,7 +43,7 @@ impl<'t> Arguments<'t> {
             return Ok(arguments);
         }
         loop {
-            let value = Value::read(cursor, 0)?;
+            let value = MacroValue::read(cursor, 0)?;
             cursor.space(true);
             match value.kind {
                 ValueKind::Name(name) if cursor.take("=") => {
@@ -53,7 +52,7 @@ impl<'t> Arguments<'t> {
                         return Err(cursor.fault(value.offset, message));
                     }
                     cursor.space(true);
-                    let value = Value::read(cursor, 0)?;
+                    let value = MacroValue::read(cursor, 0)?;
                     arguments.named.push((name, value));
                     cursor.space(true);
                 }
@@ -76,7 +75,7 @@ impl<'t> Arguments<'t> {
     }
 }
 
-impl<'t> Value<'t> {
+impl<'t> MacroValue<'t> {
     fn read(cursor: &mut Cursor<'t>, nesting: usize) -> Result<Self, GrammarError> {
         let offset = cursor.offset();
         let kind = match cursor.peek() {
@@ -89,7 +88,7 @@ impl<'t> Value<'t> {
                 ValueKind::Tuple(Self::tuple(cursor, offset, nesting + 1)?)
             }
             Some(character) if character.is_ascii_digit() => ValueKind::Number(number(cursor)?),
-            Some(character) if begins_name(character) => match cursor.take_while(in_name) {
+            Some(_) if cursor.is_at_name() => match cursor.name() {
                 "true" => ValueKind::Boolean(true),
                 "false" => ValueKind::Boolean(false),
                 name => ValueKind::Name(name),

@@ -1,7 +1,7 @@
 //! The attributes of a rule.
 
 use super::ast::{Definition, Ending};
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::fault::Fault;
 use super::string;
 use super::token::Token;
@@ -9,7 +9,7 @@ use super::value;
 
 /// Reads `[name, name=value, ...]`.
 pub(super) fn read<'t>(
-    cursor: &mut Cursor<'t>,
+    cursor: &mut TokenCursor<'t>,
     definition: &mut Definition<'t>,
 ) -> Result<(), Fault> {
     let attributes = &mut definition.attributes;
@@ -101,11 +101,11 @@ pub(super) fn read<'t>(
     Ok(())
 }
 
-fn equals(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+fn equals(cursor: &mut TokenCursor<'_>) -> Result<(), Fault> {
     cursor.expect_sign("=", "and a value behind this attribute")
 }
 
-fn text(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
+fn text(cursor: &mut TokenCursor<'_>) -> Result<String, Fault> {
     let at = cursor.at();
     let Some(Token::Text { inner, ignore_case: false }) = cursor.peek() else {
         return Err(cursor.unexpected("a name between quotes, without flags"));
@@ -114,7 +114,7 @@ fn text(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
     string::unescape(at + 1, inner)
 }
 
-fn number<'t>(cursor: &mut Cursor<'t>) -> Result<&'t str, Fault> {
+fn number<'t>(cursor: &mut TokenCursor<'t>) -> Result<&'t str, Fault> {
     let Some(Token::Number(number)) = cursor.peek() else {
         return Err(cursor.unexpected("a number"));
     };

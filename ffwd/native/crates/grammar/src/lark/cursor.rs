@@ -8,7 +8,7 @@ use ffwd_bounds::meter;
 /// How deep groups, conditions, templates and nested grammars may nest.
 const MAX_NESTING: usize = 200;
 
-pub(super) struct Cursor<'t> {
+pub(super) struct TokenCursor<'t> {
     tokens: Vec<Spanned<'t>>,
     next: usize,
     /// The end of the text.
@@ -16,7 +16,7 @@ pub(super) struct Cursor<'t> {
     depth: usize,
 }
 
-impl<'t> Cursor<'t> {
+impl<'t> TokenCursor<'t> {
     pub fn new(tokens: Vec<Spanned<'t>>, end: usize) -> Self {
         Self { tokens, next: 0, end, depth: 0 }
     }

@@ -1,6 +1,6 @@
 //! The computations of rules with a parameter, and their conditions.
 
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::fault::Fault;
 use super::token::Token;
 use crate::{Argument, BitRange, Change, Comparison, Condition, Operand};
@@ -8,7 +8,7 @@ use crate::{Argument, BitRange, Change, Comparison, Condition, Operand};
 const BITS: u64 = 64;
 
 /// Parses the argument after `name::`.
-pub(super) fn argument(cursor: &mut Cursor<'_>) -> Result<Argument, Fault> {
+pub(super) fn argument(cursor: &mut TokenCursor<'_>) -> Result<Argument, Fault> {
     if cursor.take_sign("_") {
         return Ok(Argument::Same);
     }
@@ -17,7 +17,7 @@ pub(super) fn argument(cursor: &mut Cursor<'_>) -> Result<Argument, Fault> {
     }
     let at = cursor.at();
     let name = cursor.expect_name("a number, `_` or a function such as `incr([0:4])`")?;
-    let change: fn(&mut Cursor<'_>) -> Result<Change, Fault> = match name {
+    let change: fn(&mut TokenCursor<'_>) -> Result<Change, Fault> = match name {
         "incr" => |cursor| bits(cursor).map(Change::Increment),
         "decr" => |cursor| bits(cursor).map(Change::Decrement),
         "set_bit" => |cursor| bit(cursor).map(Change::SetBit),
@@ -39,11 +39,11 @@ pub(super) fn argument(cursor: &mut Cursor<'_>) -> Result<Argument, Fault> {
 }
 
 /// Parses the condition after `%if`.
-pub(super) fn condition(cursor: &mut Cursor<'_>) -> Result<Condition, Fault> {
+pub(super) fn condition(cursor: &mut TokenCursor<'_>) -> Result<Condition, Fault> {
     cursor.nested(condition_inside)
 }
 
-fn condition_inside(cursor: &mut Cursor<'_>) -> Result<Condition, Fault> {
+fn condition_inside(cursor: &mut TokenCursor<'_>) -> Result<Condition, Fault> {
     let at = cursor.at();
     let name = cursor.expect_name("a condition such as `bit_clear(0)`")?;
     if name == "true" {
@@ -52,7 +52,7 @@ fn condition_inside(cursor: &mut Cursor<'_>) -> Result<Condition, Fault> {
         }
         return Ok(Condition::True);
     }
-    let read: fn(&mut Cursor<'_>, &str) -> Result<Condition, Fault> = match name {
+    let read: fn(&mut TokenCursor<'_>, &str) -> Result<Condition, Fault> = match name {
         "bit_set" => |cursor, _| bit(cursor).map(Condition::BitSet),
         "bit_clear" => |cursor, _| bit(cursor).map(Condition::BitClear),
         "is_zeros" => |cursor, _| {
@@ -101,7 +101,7 @@ fn comparison(name: &str) -> Option<(Comparison, bool)> {
     Some((comparison, count))
 }
 
-fn compare(cursor: &mut Cursor<'_>, name: &str) -> Result<Condition, Fault> {
+fn compare(cursor: &mut TokenCursor<'_>, name: &str) -> Result<Condition, Fault> {
     let run = bits(cursor)?;
     cursor.expect_sign(",", "and the number to compare")?;
     let with = number(cursor, u64::MAX)?;
@@ -111,7 +111,7 @@ fn compare(cursor: &mut Cursor<'_>, name: &str) -> Result<Condition, Fault> {
 }
 
 /// Two conditions or more.
-fn conditions(cursor: &mut Cursor<'_>) -> Result<Vec<Condition>, Fault> {
+fn conditions(cursor: &mut TokenCursor<'_>) -> Result<Vec<Condition>, Fault> {
     let mut all = vec![condition(cursor)?];
     cursor.expect_sign(",", "and another condition")?;
     all.push(condition(cursor)?);
@@ -121,12 +121,12 @@ fn conditions(cursor: &mut Cursor<'_>) -> Result<Vec<Condition>, Fault> {
     Ok(all)
 }
 
-fn bit(cursor: &mut Cursor<'_>) -> Result<u8, Fault> {
+fn bit(cursor: &mut TokenCursor<'_>) -> Result<u8, Fault> {
     Ok(number(cursor, BITS - 1)? as u8)
 }
 
 /// `[from:to]`, or `_` for all bits.
-fn bits(cursor: &mut Cursor<'_>) -> Result<BitRange, Fault> {
+fn bits(cursor: &mut TokenCursor<'_>) -> Result<BitRange, Fault> {
     if cursor.take_sign("_") {
         return Ok(BitRange { start: 0, length: BITS as u8 });
     }
@@ -144,7 +144,7 @@ fn bits(cursor: &mut Cursor<'_>) -> Result<BitRange, Fault> {
 }
 
 /// A number, decimal or hexadecimal.
-fn number(cursor: &mut Cursor<'_>, maximum: u64) -> Result<u64, Fault> {
+fn number(cursor: &mut TokenCursor<'_>, maximum: u64) -> Result<u64, Fault> {
     let at = cursor.at();
     let Some(Token::Number(written)) = cursor.peek() else {
         return Err(cursor.unexpected("a number"));

@@ -2,7 +2,7 @@
 
 use super::ast::{Alternative, Atom, Attributes, Choice, Definition, Element, Item};
 use super::attributes;
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::fault::Fault;
 use super::lexer;
 use super::parameter;
@@ -11,13 +11,13 @@ use super::value;
 
 /// The items of a text.
 pub(super) fn items(text: &str) -> Result<Vec<Item<'_>>, Fault> {
-    let mut cursor = Cursor::new(lexer::tokens(text)?, text.len());
+    let mut cursor = TokenCursor::new(lexer::tokens(text)?, text.len());
     items_until(&mut cursor, None)
 }
 
 /// The items up to the end of the text, or up to the sign that closes a nested grammar.
 pub(super) fn items_until<'t>(
-    cursor: &mut Cursor<'t>,
+    cursor: &mut TokenCursor<'t>,
     close: Option<&'static str>,
 ) -> Result<Vec<Item<'t>>, Fault> {
     let mut items = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn items_until<'t>(
     }
 }
 
-fn statement<'t>(cursor: &mut Cursor<'t>, items: &mut Vec<Item<'t>>) -> Result<(), Fault> {
+fn statement<'t>(cursor: &mut TokenCursor<'t>, items: &mut Vec<Item<'t>>) -> Result<(), Fault> {
     let at = cursor.at();
     let Some(Token::Directive(name)) = cursor.peek() else { return Ok(()) };
     cursor.advance();
@@ -78,7 +78,11 @@ fn statement<'t>(cursor: &mut Cursor<'t>, items: &mut Vec<Item<'t>>) -> Result<(
     Ok(())
 }
 
-fn import<'t>(cursor: &mut Cursor<'t>, at: usize, items: &mut Vec<Item<'t>>) -> Result<(), Fault> {
+fn import<'t>(
+    cursor: &mut TokenCursor<'t>,
+    at: usize,
+    items: &mut Vec<Item<'t>>,
+) -> Result<(), Fault> {
     const NAME: &str = "the name of a library or of a terminal in it";
     let mut path = String::new();
     if cursor.take_sign(".") {
@@ -110,7 +114,7 @@ fn import<'t>(cursor: &mut Cursor<'t>, at: usize, items: &mut Vec<Item<'t>>) -> 
     Ok(())
 }
 
-fn definition<'t>(cursor: &mut Cursor<'t>) -> Result<Definition<'t>, Fault> {
+fn definition<'t>(cursor: &mut TokenCursor<'t>) -> Result<Definition<'t>, Fault> {
     // How trees are shaped has no meaning where none are built.
     let shaped = cursor.take_sign("!");
     let shaped = cursor.take_sign("?") || shaped;
@@ -157,7 +161,7 @@ fn definition<'t>(cursor: &mut Cursor<'t>) -> Result<Definition<'t>, Fault> {
 }
 
 fn placeholders<'t>(
-    cursor: &mut Cursor<'t>,
+    cursor: &mut TokenCursor<'t>,
     definition: &Definition<'t>,
 ) -> Result<Vec<&'t str>, Fault> {
     let at = cursor.at();
@@ -183,7 +187,7 @@ fn placeholders<'t>(
 }
 
 /// Alternatives, of which those after the first may begin on a line of their own.
-pub(super) fn choice<'t>(cursor: &mut Cursor<'t>) -> Result<Choice<'t>, Fault> {
+pub(super) fn choice<'t>(cursor: &mut TokenCursor<'t>) -> Result<Choice<'t>, Fault> {
     cursor.nested(|cursor| {
         let at = cursor.at();
         let mut alternatives = vec![alternative(cursor)?];
@@ -200,7 +204,7 @@ pub(super) fn choice<'t>(cursor: &mut Cursor<'t>) -> Result<Choice<'t>, Fault> {
     })
 }
 
-fn alternative<'t>(cursor: &mut Cursor<'t>) -> Result<Alternative<'t>, Fault> {
+fn alternative<'t>(cursor: &mut TokenCursor<'t>) -> Result<Alternative<'t>, Fault> {
     let mut conjuncts = vec![sequence(cursor)?];
     while cursor.take_sign("&") {
         conjuncts.push(sequence(cursor)?);
@@ -220,7 +224,7 @@ fn alternative<'t>(cursor: &mut Cursor<'t>) -> Result<Alternative<'t>, Fault> {
     Ok(Alternative { conjuncts, condition })
 }
 
-fn sequence<'t>(cursor: &mut Cursor<'t>) -> Result<Vec<Element<'t>>, Fault> {
+fn sequence<'t>(cursor: &mut TokenCursor<'t>) -> Result<Vec<Element<'t>>, Fault> {
     let mut elements = Vec::new();
     loop {
         match cursor.peek() {
@@ -235,7 +239,7 @@ fn sequence<'t>(cursor: &mut Cursor<'t>) -> Result<Vec<Element<'t>>, Fault> {
     }
 }
 
-pub(super) fn element<'t>(cursor: &mut Cursor<'t>) -> Result<Element<'t>, Fault> {
+pub(super) fn element<'t>(cursor: &mut TokenCursor<'t>) -> Result<Element<'t>, Fault> {
     let at = cursor.at();
     let atom = atom(cursor)?;
     let count = count(cursor)?;
@@ -246,7 +250,7 @@ pub(super) fn element<'t>(cursor: &mut Cursor<'t>) -> Result<Element<'t>, Fault>
     Ok(Element { at, atom, count })
 }
 
-fn atom<'t>(cursor: &mut Cursor<'t>) -> Result<Atom<'t>, Fault> {
+fn atom<'t>(cursor: &mut TokenCursor<'t>) -> Result<Atom<'t>, Fault> {
     if cursor.take_sign("~") {
         if cursor.is_sign("~") {
             return Err(Fault::syntax(
@@ -272,7 +276,7 @@ fn atom<'t>(cursor: &mut Cursor<'t>) -> Result<Atom<'t>, Fault> {
 }
 
 /// How often an atom comes: `?`, `*`, `+`, `~ 2`, `~ 2..3`, `{2}`, `{2,3}`, `{2,}` or `{,3}`.
-fn count(cursor: &mut Cursor<'_>) -> Result<Option<(u32, Option<u32>)>, Fault> {
+fn count(cursor: &mut TokenCursor<'_>) -> Result<Option<(u32, Option<u32>)>, Fault> {
     let at = cursor.at();
     let (min, max) = match (cursor.peek(), cursor.second()) {
         (Some(Token::Sign("?")), _) => {
@@ -312,7 +316,7 @@ fn count(cursor: &mut Cursor<'_>) -> Result<Option<(u32, Option<u32>)>, Fault> {
     Ok(Some((min, max)))
 }
 
-fn times(cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
+fn times(cursor: &mut TokenCursor<'_>) -> Result<u32, Fault> {
     let at = cursor.at();
     let Some(Token::Number(written)) = cursor.peek() else {
         return Err(cursor.unexpected("how often something comes"));

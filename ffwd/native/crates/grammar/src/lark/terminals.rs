@@ -12,11 +12,11 @@ use crate::{Condition, GrammarErrorKind};
 /// The terminals of one grammar that were requested so far.
 #[derive(Debug, Default)]
 pub(super) struct Terminals<'t> {
-    known: FxHashMap<&'t str, State>,
+    known: FxHashMap<&'t str, TerminalState>,
 }
 
 #[derive(Debug)]
-enum State {
+enum TerminalState {
     /// Other terminals are asked for to know it.
     Open,
     Known(Language),
@@ -45,7 +45,7 @@ impl<'t> Terminals<'t> {
                 Some(&Named::Imported(pattern, imported)) => {
                     if !self.known.contains_key(name) {
                         let language = languages.regex(imported, pattern, "")?;
-                        self.known.insert(name, State::Known(language));
+                        self.known.insert(name, TerminalState::Known(language));
                     }
                     open.pop();
                     continue;
@@ -65,22 +65,22 @@ impl<'t> Terminals<'t> {
                 None => return Err(unknown(at, name)),
             };
             match self.known.get(name) {
-                Some(State::Known(_)) => {
+                Some(TerminalState::Known(_)) => {
                     open.pop();
                 }
-                Some(State::Open) => {
+                Some(TerminalState::Open) => {
                     let language = self.choice(languages, body)?;
-                    self.known.insert(name, State::Known(language));
+                    self.known.insert(name, TerminalState::Known(language));
                     open.pop();
                 }
                 None => {
-                    self.known.insert(name, State::Open);
+                    self.known.insert(name, TerminalState::Open);
                     self.ask(definitions, body, &mut open)?;
                 }
             }
         }
         match self.known.get(name) {
-            Some(State::Known(language)) => Ok(language.clone()),
+            Some(TerminalState::Known(language)) => Ok(language.clone()),
             _ => Err(unknown(at, name)),
         }
     }
@@ -123,8 +123,8 @@ impl<'t> Terminals<'t> {
     ) -> Result<(), Fault> {
         for (at, name) in used(body) {
             match self.known.get(name) {
-                Some(State::Known(_)) => {}
-                Some(State::Open) => {
+                Some(TerminalState::Known(_)) => {}
+                Some(TerminalState::Open) => {
                     let message = format!(
                         "the terminal `{name}` contains itself: terminals are regular, so write it in \
                          lower case, as a rule"
@@ -207,7 +207,7 @@ impl<'t> Terminals<'t> {
         let what = match value {
             Value::Name(name) => {
                 return match self.known.get(name) {
-                    Some(State::Known(language)) => Ok(language.clone()),
+                    Some(TerminalState::Known(language)) => Ok(language.clone()),
                     _ => Err(unknown(at, name)),
                 }
             }

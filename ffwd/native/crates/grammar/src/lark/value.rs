@@ -1,14 +1,14 @@
 //! Values: strings, patterns, names and what else stands in a sequence.
 
 use super::ast::Value;
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::fault::Fault;
 use super::parameter;
 use super::parser;
 use super::string;
 use super::token::{names_terminal, Token};
 
-pub(super) fn read<'t>(cursor: &mut Cursor<'t>) -> Result<Value<'t>, Fault> {
+pub(super) fn read<'t>(cursor: &mut TokenCursor<'t>) -> Result<Value<'t>, Fault> {
     let at = cursor.at();
     let Some(token) = cursor.peek() else { return Err(expected(cursor)) };
     match token {
@@ -55,12 +55,12 @@ pub(super) fn read<'t>(cursor: &mut Cursor<'t>) -> Result<Value<'t>, Fault> {
     }
 }
 
-fn expected(cursor: &Cursor<'_>) -> Fault {
+fn expected(cursor: &TokenCursor<'_>) -> Fault {
     cursor.unexpected("a string, a pattern, a name, a special token, `(`, `[` or a directive")
 }
 
 fn range<'t>(
-    cursor: &mut Cursor<'t>,
+    cursor: &mut TokenCursor<'t>,
     at: usize,
     first: &str,
     first_flag: bool,
@@ -92,7 +92,7 @@ fn single(text: &str) -> Option<char> {
 }
 
 /// Parses a name with its suffix: `name`, `name::...` or `name{...}`.
-fn named<'t>(cursor: &mut Cursor<'t>, name: &'t str) -> Result<Value<'t>, Fault> {
+fn named<'t>(cursor: &mut TokenCursor<'t>, name: &'t str) -> Result<Value<'t>, Fault> {
     if cursor.take_sign("::") {
         return Ok(Value::Parametric(name, parameter::argument(cursor)?));
     }

@@ -333,13 +333,3 @@ fn spell_into(text: &str, spelling: Spelling, out: &mut Vec<u8>) {
         text.chars().for_each(|character| spell_json(character, out));
     }
 }
-
-/// Returns the text of canonical JSON string bytes (without the quotes); `None` if they are no
-/// complete canonical encoding.
-pub fn unspell_json(bytes: &[u8]) -> Option<String> {
-    let mut quoted = Vec::with_capacity(bytes.len() + 2);
-    quoted.push(b'"');
-    quoted.extend_from_slice(bytes);
-    quoted.push(b'"');
-    serde_json::from_slice(&quoted).ok()
-}

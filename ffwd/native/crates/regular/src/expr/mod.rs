@@ -8,6 +8,7 @@
 //! * `lookaround` conditions on what surrounds a place
 //! * `listed` unions of many texts, as ranges of a sorted table
 //! * `substring` runs of pieces of one text, by its suffix automaton
+//! * [`json_text`] where strings and values of JSON end, and what they spell
 //! * `lower` from text languages to byte expressions, in a given spelling
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
 //! * `relax` expressions without the counters that no token can exhaust
@@ -17,6 +18,7 @@
 mod byte_set;
 mod derivative;
 mod facts;
+pub mod json_text;
 pub mod lexeme;
 mod lexeme_store;
 mod listed;
@@ -31,8 +33,9 @@ mod tests;
 pub mod texts;
 
 pub use byte_set::ByteSet;
+pub use json_text::unspell_json;
 pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;
 pub use listed::{Listed, Span, TextTable};
-pub use lower::{spell, unspell_json};
+pub use lower::spell;
 pub use store::ExprId;

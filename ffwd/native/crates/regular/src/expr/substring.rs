@@ -189,11 +189,11 @@ impl SubstringTable {
 #[derive(Clone, Debug)]
 pub struct Substring {
     table: Arc<SubstringTable>,
-    place: Place,
+    place: RunPosition,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum RunPosition {
     /// Whole pieces were read.
     State(u32),
     /// After at least one byte of the pieces of these transitions, which are longer.
@@ -203,27 +203,27 @@ enum Place {
 impl Substring {
     /// All runs of the pieces.
     pub fn all(table: Arc<SubstringTable>) -> Self {
-        Self { table, place: Place::State(0) }
+        Self { table, place: RunPosition::State(0) }
     }
 
     /// Whether the run may end here.
     pub fn ends(&self) -> bool {
-        matches!(self.place, Place::State(_))
+        matches!(self.place, RunPosition::State(_))
     }
 
     /// Whether nothing may follow.
     pub fn is_over(&self) -> bool {
-        matches!(self.place, Place::State(state) if self.table.longest[state as usize] == 0)
+        matches!(self.place, RunPosition::State(state) if self.table.longest[state as usize] == 0)
     }
 
     /// Returns the rests after one more byte: at the end of a piece, and within others.
     pub fn next(&self, byte: u8) -> [Option<Self>; 2] {
         let table = &*self.table;
         let (from, to, read) = match self.place {
-            Place::State(state) => {
+            RunPosition::State(state) => {
                 (table.starts[state as usize], table.starts[state as usize + 1], 0)
             }
-            Place::Within { from, to, read } => (from, to, read),
+            RunPosition::Within { from, to, read } => (from, to, read),
         };
         let bound = |from: u32, below: &dyn Fn(u8) -> bool| {
             let (mut low, mut high) = (from, to);
@@ -246,17 +246,17 @@ impl Substring {
         let read = read + 1;
         // A piece that is over stands before those that it begins.
         let over = table.piece(first).len() == read as usize;
-        let whole = over.then(|| Place::State(table.transitions[first as usize].to));
+        let whole = over.then(|| RunPosition::State(table.transitions[first as usize].to));
         let rest = first + u32::from(over);
-        let part = (rest < end).then_some(Place::Within { from: rest, to: end, read });
+        let part = (rest < end).then_some(RunPosition::Within { from: rest, to: end, read });
         [whole.and_then(with), part.and_then(with)]
     }
 
     /// How many bytes the rest has at least, and at most.
     pub fn lengths(&self) -> (u32, u32) {
         match self.place {
-            Place::State(state) => (0, self.table.longest[state as usize]),
-            Place::Within { from, to, read } => {
+            RunPosition::State(state) => (0, self.table.longest[state as usize]),
+            RunPosition::Within { from, to, read } => {
                 let lengths = (from..to).map(|transition| {
                     let rest = self.table.piece(transition).len() as u32 - read;
                     let to = self.table.transitions[transition as usize].to;
@@ -282,7 +282,7 @@ impl Substring {
     /// Returns the rest of the only piece that can continue, and the state after it.
     fn only(&self) -> Option<(&[u8], u32)> {
         match self.place {
-            Place::Within { from, to, read } if to - from == 1 => {
+            RunPosition::Within { from, to, read } if to - from == 1 => {
                 let rest = &self.table.piece(from)[read as usize..];
                 Some((rest, self.table.transitions[from as usize].to))
             }

@@ -6,7 +6,7 @@ use proptest::test_runner::{RngAlgorithm, RngSeed, TestRng};
 
 use super::byte_set::ByteSet;
 use super::derivative::{ByteClasses, Derivatives};
-use super::lower::{spell, unspell_json, Lowering};
+use super::lower::{spell, Lowering};
 use super::store::{Expr, ExprId, ExprStore};
 use super::*;
 use crate::regex::oracle::matches;
@@ -159,32 +159,6 @@ fn what_surrounds_a_place_is_followed_along() {
             assert!(seen.len() < 400, "{pattern} has {} states", seen.len());
         }
     }
-}
-
-#[test]
-fn multiples_are_lexemes() {
-    use crate::regex::numbers::{spellings, NumberConstraint};
-    use crate::regex::Decimal;
-    let decimal = |text: &str| Decimal::parse(text).unwrap();
-    let constraint = NumberConstraint {
-        multiple_of: Some(decimal("0.7")),
-        none_of: vec![decimal("1.4")],
-        ..NumberConstraint::default()
-    };
-    let language = spellings(&constraint).unwrap();
-    let lexeme = lexeme(Spelling::Utf8, [language.clone()]);
-    for tenths in 0..300 {
-        for text in [
-            format!("{}.{}", tenths / 10, tenths % 10),
-            format!("-{}.{}0", tenths / 10, tenths % 10),
-            format!("{tenths}e1"),
-        ] {
-            let expected = matches(&language, &text);
-            assert_eq!(verdict(&lexeme, &text) == 1, expected, "{text}");
-            assert_eq!(language.matches(&text), Ok(expected));
-        }
-    }
-    assert!(verdict(&lexeme, "0.7") == 1 && verdict(&lexeme, "1.4") == 0);
 }
 
 proptest! {

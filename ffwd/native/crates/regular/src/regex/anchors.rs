@@ -12,7 +12,7 @@
 //! are therefore left to [`super::context`], and so are all lookbehinds.
 
 use super::node::Node;
-use super::piece::{beside_anything, Builder, Piece, Side};
+use super::piece::{beside_anything, Piece, PieceBuilder, Side};
 use super::{context, Ast, PatternError, PatternErrorKind};
 
 /// Copies that a repetition with a lookahead in it may have.
@@ -31,7 +31,7 @@ pub(super) fn searched(node: &Node) -> Result<Ast, PatternError> {
 
 /// [`searched`] without lookbehind, and with lookaheads in few repetitions only.
 fn without_context(node: &Node) -> Result<Ast, PatternError> {
-    let mut builder = Builder::default();
+    let mut builder = PieceBuilder::default();
     let any = Piece::new(Ast::any_text());
     if node.lookahead().is_some() {
         let after = Tail { first: any.clone(), later: any.clone() };
@@ -73,7 +73,7 @@ pub(super) fn whole(node: &Node) -> Result<Ast, PatternError> {
 
 /// [`whole`] without lookbehind, and with lookaheads in few repetitions only.
 fn whole_without_context(node: &Node) -> Result<Ast, PatternError> {
-    let mut builder = Builder::default();
+    let mut builder = PieceBuilder::default();
     if node.lookahead().is_some() {
         let end = Piece::new(Ast::Epsilon);
         let after = Tail { first: end.clone(), later: end };
@@ -134,7 +134,7 @@ impl Slots {
     }
 }
 
-fn slots(builder: &mut Builder, node: &Node) -> Result<Slots, PatternError> {
+fn slots(builder: &mut PieceBuilder, node: &Node) -> Result<Slots, PatternError> {
     let epsilon = || Piece::new(Ast::Epsilon);
     match node {
         Node::Text(ast) => Ok(Slots::only(Slot::Free, Piece::new(ast.clone()))),
@@ -174,7 +174,7 @@ fn slots(builder: &mut Builder, node: &Node) -> Result<Slots, PatternError> {
     }
 }
 
-fn union(builder: &mut Builder, parts: &[Slots]) -> Result<Slots, PatternError> {
+fn union(builder: &mut PieceBuilder, parts: &[Slots]) -> Result<Slots, PatternError> {
     let mut result = Slots::only(Slot::Free, Piece::new(Ast::Empty));
     for slot in SLOTS {
         let pieces: Vec<Piece> = parts.iter().map(|part| part.get(slot).clone()).collect();
@@ -191,7 +191,7 @@ fn union(builder: &mut Builder, parts: &[Slots]) -> Result<Slots, PatternError> 
     Ok(result)
 }
 
-fn concat(builder: &mut Builder, left: &Slots, right: &Slots) -> Result<Slots, PatternError> {
+fn concat(builder: &mut PieceBuilder, left: &Slots, right: &Slots) -> Result<Slots, PatternError> {
     let mut parts: [Vec<Piece>; 4] = Default::default();
     for before in SLOTS {
         for after in SLOTS {
@@ -219,7 +219,7 @@ fn concat(builder: &mut Builder, left: &Slots, right: &Slots) -> Result<Slots, P
 }
 
 fn repeat(
-    builder: &mut Builder,
+    builder: &mut PieceBuilder,
     inner: &Slots,
     min: u32,
     max: Option<u32>,
@@ -240,7 +240,7 @@ fn repeat(
         terms.extend(SLOTS.into_iter().filter(|&slot| inner.get(slot).nullable).map(epsilon));
     }
     // Of the non-empty copies, only the first can be at the start and only the last at the end.
-    let many = |builder: &mut Builder, min: u32, max: Option<u32>| {
+    let many = |builder: &mut PieceBuilder, min: u32, max: Option<u32>| {
         let mut terms = Vec::new();
         if min <= 1 {
             terms.push(inner.clone());
@@ -280,7 +280,7 @@ struct Tail {
 }
 
 /// The rests of a text that begin with a span of the node, followed by `after`.
-fn tail(builder: &mut Builder, node: &Node, after: &Tail) -> Result<Tail, PatternError> {
+fn tail(builder: &mut PieceBuilder, node: &Node, after: &Tail) -> Result<Tail, PatternError> {
     let Some(lookahead) = node.lookahead() else {
         let slots = slots(builder, node)?;
         return plain_tail(builder, &slots, after);
@@ -346,7 +346,7 @@ fn tail(builder: &mut Builder, node: &Node, after: &Tail) -> Result<Tail, Patter
 /// lookaheads, as in `(?:(?!--).)*$`: the language that no (or every) rest of the text may start
 /// with. None if the repetition is of another kind.
 fn guarded_tail(
-    builder: &mut Builder,
+    builder: &mut PieceBuilder,
     inner: &Node,
     (min, max): (u32, Option<u32>),
     after: &Tail,
@@ -382,15 +382,19 @@ fn guarded_tail(
     Ok(Some(Tail { first: text.clone(), later: text }))
 }
 
-fn union_tails(builder: &mut Builder, tails: &[Tail]) -> Result<Tail, PatternError> {
+fn union_tails(builder: &mut PieceBuilder, tails: &[Tail]) -> Result<Tail, PatternError> {
     let first: Vec<Piece> = tails.iter().map(|tail| tail.first.clone()).collect();
     let later: Vec<Piece> = tails.iter().map(|tail| tail.later.clone()).collect();
     Ok(Tail { first: builder.union(&first)?, later: builder.union(&later)? })
 }
 
 /// [`tail`] of a node without lookaheads.
-fn plain_tail(builder: &mut Builder, slots: &Slots, after: &Tail) -> Result<Tail, PatternError> {
-    let followed = |builder: &mut Builder, free: &Piece, end: &Piece, after: &Piece| {
+fn plain_tail(
+    builder: &mut PieceBuilder,
+    slots: &Slots,
+    after: &Tail,
+) -> Result<Tail, PatternError> {
+    let followed = |builder: &mut PieceBuilder, free: &Piece, end: &Piece, after: &Piece| {
         let any = after.ast == Ast::any_text();
         let free =
             if any { Piece::new(beside_anything(&free.ast, Side::Right)) } else { free.clone() };

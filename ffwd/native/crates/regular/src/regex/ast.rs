@@ -78,7 +78,9 @@ impl CharClass {
         self.ranges.iter().any(|&(low, high)| low <= code && code <= high)
     }
 
-    pub(crate) fn union(&self, other: &Self) -> Self {
+    /// The characters of either class.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
         Self::new(self.ranges.iter().chain(other.ranges.iter()).copied())
     }
 
@@ -98,7 +100,9 @@ impl CharClass {
         Self::new(gaps)
     }
 
-    pub(crate) fn intersect(&self, other: &Self) -> Self {
+    /// The characters of both classes.
+    #[must_use]
+    pub fn intersect(&self, other: &Self) -> Self {
         self.negate().union(&other.negate()).negate()
     }
 }
@@ -180,7 +184,8 @@ impl Ast {
         }
     }
 
-    pub(crate) fn magnitude(constraint: &MagnitudeConstraint) -> Self {
+    /// The magnitudes that satisfy the constraint; [`Self::Empty`] if there are none.
+    pub fn magnitude(constraint: &MagnitudeConstraint) -> Self {
         Magnitude::new(constraint).map_or(Self::Empty, |state| Self::Magnitude(Arc::new(state)))
     }
 
@@ -243,7 +248,8 @@ impl Ast {
         }
     }
 
-    pub(crate) fn optional(inner: Ast) -> Self {
+    /// One copy or none.
+    pub fn optional(inner: Ast) -> Self {
         Self::repeat(inner, 0, Some(1))
     }
 
@@ -319,7 +325,8 @@ impl Ast {
         }
     }
 
-    pub(crate) fn approximate(known: Ast, possible: Ast) -> Self {
+    /// A language of which `known` is a part, and which is a part of `possible`.
+    pub fn approximate(known: Ast, possible: Ast) -> Self {
         Self::Approximate { known: Arc::new(known), possible: Arc::new(possible) }
     }
 

@@ -46,7 +46,7 @@ impl Decimal {
 
     /// Reads the text of a JSON number, in any of its spellings.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
-        let spelling = Spelling::split(text).ok_or(DecimalError::NotANumber)?;
+        let spelling = NumberText::split(text).ok_or(DecimalError::NotANumber)?;
         let all = || spelling.integer.bytes().chain(spelling.fraction.bytes());
         let Some(first) = all().position(|digit| digit != b'0') else {
             return Ok(Self::zero());
@@ -94,7 +94,7 @@ impl Decimal {
     }
 
     /// The power of ten of the first significant digit: 2 for 123, -1 for 0.5, 0 for zero.
-    pub(crate) fn leading_exponent(&self) -> i64 {
+    pub fn leading_exponent(&self) -> i64 {
         if self.is_zero() {
             0
         } else {
@@ -103,12 +103,14 @@ impl Decimal {
     }
 
     /// The value without its sign.
-    pub(crate) fn magnitude(&self) -> Self {
+    #[must_use]
+    pub fn magnitude(&self) -> Self {
         Self { negative: false, ..self.clone() }
     }
 
     /// The digits with the decimal point after the first: 1.25 for -125. Zero for zero.
-    pub(crate) fn mantissa(&self) -> Self {
+    #[must_use]
+    pub fn mantissa(&self) -> Self {
         Self {
             negative: false,
             digits: self.digits.clone(),
@@ -116,7 +118,9 @@ impl Decimal {
         }
     }
 
-    pub(crate) fn negated(&self) -> Self {
+    /// The value with the other sign; zero stays zero.
+    #[must_use]
+    pub fn negated(&self) -> Self {
         Self { negative: !self.negative && !self.is_zero(), ..self.clone() }
     }
 
@@ -186,7 +190,7 @@ impl Decimal {
 
     /// The plain digits before and after the decimal point, without sign: `("0", "05")` for
     /// -0.05, `("1200", "")` for 1200.
-    pub(crate) fn plain_parts(&self) -> (String, String) {
+    pub fn plain_parts(&self) -> (String, String) {
         let point = self.digits.len() as i64 + self.exponent;
         let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
         if self.is_zero() {
@@ -225,6 +229,39 @@ pub(super) fn greatest_common_divisor(mut left: BigUint, mut right: BigUint) -> 
         (left, right) = (right.clone(), left % right);
     }
     left
+}
+
+/// One end of a range of numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    /// Where the range ends.
+    pub value: Decimal,
+    /// Whether the value itself is out of bounds.
+    pub exclusive: bool,
+}
+
+impl Bound {
+    /// Whether a value is in a range that begins here.
+    pub fn is_minimum_of(&self, value: &Decimal) -> bool {
+        *value > self.value || (!self.exclusive && *value == self.value)
+    }
+
+    /// Whether a value is in a range that ends here.
+    pub fn is_maximum_of(&self, value: &Decimal) -> bool {
+        *value < self.value || (!self.exclusive && *value == self.value)
+    }
+
+    /// The end of the range on the other side of this one.
+    #[must_use]
+    pub fn opposite(&self) -> Self {
+        Self { value: self.value.clone(), exclusive: !self.exclusive }
+    }
+
+    /// The same end of the range of the numbers with the other sign.
+    #[must_use]
+    pub fn negated(&self) -> Self {
+        Self { value: self.value.negated(), exclusive: self.exclusive }
+    }
 }
 
 impl Ord for Decimal {
@@ -271,7 +308,7 @@ impl std::str::FromStr for Decimal {
 }
 
 /// The parts of a JSON number's text.
-struct Spelling<'t> {
+struct NumberText<'t> {
     negative: bool,
     integer: &'t str,
     fraction: &'t str,
@@ -279,7 +316,7 @@ struct Spelling<'t> {
     exponent: Option<&'t str>,
 }
 
-impl<'t> Spelling<'t> {
+impl<'t> NumberText<'t> {
     fn split(text: &'t str) -> Option<Self> {
         let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let (negative, rest) = match text.strip_prefix('-') {

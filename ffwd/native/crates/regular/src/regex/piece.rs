@@ -26,11 +26,11 @@ impl Piece {
 
 /// Combines pieces, and stops when the trees get too large.
 #[derive(Default)]
-pub(super) struct Builder {
+pub(super) struct PieceBuilder {
     work: usize,
 }
 
-impl Builder {
+impl PieceBuilder {
     fn charge(&mut self, work: usize, size: usize) -> Result<usize, PatternError> {
         self.work = self.work.saturating_add(work).saturating_add(1);
         if size > MAX_SIZE || self.work > MAX_WORK {

@@ -7,10 +7,11 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use regex_syntax::ParserBuilder;
 
 use super::anchors::{searched, whole};
+use super::ecma::class as ecma_class;
 use super::error::{CLASS_RANGES, MAX_PATTERN, NESTED_GROUPS};
 use super::node::Node;
 use super::pattern::{Dialect, PatternOptions};
-use super::{ecma_class, Ast, CharClass, PatternError};
+use super::{Ast, CharClass, PatternError};
 
 /// Groups and operators that may nest.
 const MAX_NESTING: u32 = 200;

@@ -5,14 +5,14 @@
 //! read back, and shortening the piece is forgetting some of them.
 
 use super::table::BpeTable;
-use super::trie::Place;
+use super::trie::Slot;
 use crate::vocabulary::TokenId;
 
 /// The encoding of a prefix.
 #[derive(Clone, Copy, Debug)]
 struct Prefix {
     /// The longest suffix that begins a token.
-    suffix: Place,
+    suffix: Slot,
     /// The last token of the encoding by merges.
     last: TokenId,
     /// How many tokens that has and, in the lowest bit, whether the suffix is all of the prefix.
@@ -59,7 +59,7 @@ impl PieceAppender {
     pub fn push(&mut self, table: &BpeTable, byte: u8) {
         let (suffixes, trie) = (table.suffixes(), table.trie());
         let before = self.prefixes.last().copied().unwrap_or(Prefix {
-            suffix: Place::ROOT,
+            suffix: Slot::ROOT,
             last: table.byte_token(byte),
             count: 1,
         });

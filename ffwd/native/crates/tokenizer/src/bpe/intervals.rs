@@ -16,7 +16,7 @@ const FIRST_BYTES: usize = 64;
 
 /// A place in the piece, as a node of the tree.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct PieceNode {
     /// The last token of the encoding of the text before; of no meaning at the beginning.
     last: TokenId,
     /// How many tokens that encoding has.
@@ -30,7 +30,7 @@ struct Node {
 #[derive(Clone, Debug)]
 pub struct PieceIntervals {
     text: Box<[u8]>,
-    nodes: Vec<Node>,
+    nodes: Vec<PieceNode>,
 }
 
 impl PieceIntervals {
@@ -38,12 +38,17 @@ impl PieceIntervals {
     pub fn new(table: &BpeTable, text: &[u8]) -> Self {
         let mut appender = PieceAppender::new();
         appender.extend(table, text);
-        let root = Node { last: TokenId(0), depth: 0, number: 0, end: 1 };
+        let root = PieceNode { last: TokenId(0), depth: 0, number: 0, end: 1 };
         let mut nodes = Vec::with_capacity(text.len() + 1);
         nodes.push(root);
-        nodes.extend(appender.lasts().map(|(last, depth)| Node { last, depth, number: 0, end: 1 }));
+        nodes.extend(appender.lasts().map(|(last, depth)| PieceNode {
+            last,
+            depth,
+            number: 0,
+            end: 1,
+        }));
         // First `end` is the number of nodes from there on down, then how far they are numbered.
-        let parent = |nodes: &[Node], at: usize| at - table.length(nodes[at].last);
+        let parent = |nodes: &[PieceNode], at: usize| at - table.length(nodes[at].last);
         for at in (1..nodes.len()).rev() {
             let parent = parent(&nodes, at);
             nodes[parent].end += nodes[at].end;
@@ -123,7 +128,7 @@ impl PieceIntervals {
     /// How many tokens the piece has from a place to a node, if its encoding up to the node has
     /// this token before that place.
     #[inline]
-    fn tokens_between(&self, at: usize, token: TokenId, to: Node) -> Option<usize> {
+    fn tokens_between(&self, at: usize, token: TokenId, to: PieceNode) -> Option<usize> {
         let node = &self.nodes[at];
         let is_above = node.number <= to.number && to.number < node.end;
         // Before the beginning there is no token.

@@ -12,14 +12,14 @@ mod merging;
 mod pair;
 mod pair_map;
 mod prepend;
-#[cfg(test)]
-mod realistic_tests;
 mod row_cache;
 mod spec;
 mod splits;
 mod successors;
 mod suffixes;
 mod table;
+#[cfg(test)]
+mod test_realistic;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

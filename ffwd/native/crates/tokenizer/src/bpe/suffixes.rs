@@ -2,7 +2,7 @@
 //! Corasick over the trie of the tokens.
 
 use super::texts::Texts;
-use super::trie::{Place, Trie};
+use super::trie::{Slot, Trie};
 use crate::vocabulary::TokenId;
 
 const NONE: u32 = u32::MAX;
@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Suffixes {
     /// For each place of the trie that of the longest proper suffix of its text in the trie.
-    shorter_place: Vec<Place>,
+    shorter_place: Vec<Slot>,
     /// For each byte which ones come after it within a token.
     inside: Box<[[u64; 4]; 256]>,
     /// For each node the longest reachable token that ends its text.
@@ -23,15 +23,15 @@ impl Suffixes {
     /// Makes it for a trie that lacks some tokens, which count as unreachable.
     pub fn new(texts: &Texts, trie: &Trie) -> Self {
         let mut suffixes = Self {
-            shorter_place: vec![Place::ROOT; trie.places()],
+            shorter_place: vec![Slot::ROOT; trie.places()],
             inside: Box::new([[0; 4]; 256]),
             longest: vec![NONE; trie.places()],
             shorter_token: vec![NONE; texts.width()],
         };
-        let mut growing: Vec<(&[u8], Place)> = texts
+        let mut growing: Vec<(&[u8], Slot)> = texts
             .tokens()
             .filter(|(_, text)| trie.find(text).is_some())
-            .map(|(_, text)| (text, Place::ROOT))
+            .map(|(_, text)| (text, Slot::ROOT))
             .collect();
         let mut seen = vec![false; trie.places()];
         // All prefixes of one length, and then those that are one byte longer.
@@ -52,9 +52,9 @@ impl Suffixes {
         suffixes
     }
 
-    fn add(&mut self, trie: &Trie, parent: Place, byte: u8, child: Place) {
-        let shorter = if parent == Place::ROOT {
-            Place::ROOT
+    fn add(&mut self, trie: &Trie, parent: Slot, byte: u8, child: Slot) {
+        let shorter = if parent == Slot::ROOT {
+            Slot::ROOT
         } else {
             let before = trie.at(parent).label();
             self.inside[usize::from(before)][usize::from(byte) / 64] |= 1 << (byte % 64);
@@ -74,19 +74,19 @@ impl Suffixes {
     /// Returns the node of the longest suffix in the trie after one more byte, and whether it
     /// extends the previous node's text without dropping its start.
     #[inline]
-    pub fn step(&self, trie: &Trie, place: Place, byte: u8) -> (Place, bool) {
+    pub fn step(&self, trie: &Trie, place: Slot, byte: u8) -> (Slot, bool) {
         let mut from = place;
         let before = trie.at(place).label();
         if self.inside[usize::from(before)][usize::from(byte) / 64] >> (byte % 64) & 1 == 0 {
             // All suffixes end with the same byte, so none but the empty one goes on.
-            from = Place::ROOT;
+            from = Slot::ROOT;
         }
         loop {
             if let Some(child) = trie.child_at(from, byte) {
                 return (child, from == place);
             }
-            if from == Place::ROOT {
-                return (Place::ROOT, false);
+            if from == Slot::ROOT {
+                return (Slot::ROOT, false);
             }
             from = self.shorter_place[from.index()];
         }
@@ -94,7 +94,7 @@ impl Suffixes {
 
     /// Returns the longest reachable token that ends a text.
     #[inline]
-    pub fn longest(&self, place: Place) -> Option<TokenId> {
+    pub fn longest(&self, place: Slot) -> Option<TokenId> {
         let longest = self.longest[place.index()];
         (longest != NONE).then_some(TokenId(longest))
     }

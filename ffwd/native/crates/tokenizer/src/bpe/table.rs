@@ -15,7 +15,7 @@ use super::splits::{Splits, BASE};
 use super::successors::LeftTree;
 use super::suffixes::Suffixes;
 use super::texts::Texts;
-use super::trie::{Entry, Place, Trie};
+use super::trie::{Slot, Trie, TrieText};
 use crate::vocabulary::TokenId;
 
 /// How a piece is encoded. The first three give the same tokens, those that the model sees.
@@ -240,7 +240,7 @@ impl BpeTable {
 
     /// The token that is all of a text in the trie, if whole pieces are looked up.
     #[inline]
-    pub(super) fn whole_token_at(&self, place: Place) -> Option<TokenId> {
+    pub(super) fn whole_token_at(&self, place: Slot) -> Option<TokenId> {
         self.trie.at(place).token().filter(|_| self.whole_pieces)
     }
 
@@ -371,7 +371,7 @@ impl BpeTable {
 
 /// The trie has one token for each text: the reachable one, if one of several is.
 fn build_trie(texts: &Texts, splits: &Splits) -> (Trie, FxHashMap<TokenId, Vec<TokenId>>) {
-    let mut entries: Vec<Entry<'_>> = texts
+    let mut entries: Vec<TrieText<'_>> = texts
         .tokens()
         .filter(|(token, _)| !texts.is_byte_fallback(*token))
         .map(|(token, text)| (text, token, splits.is_reachable(token)))

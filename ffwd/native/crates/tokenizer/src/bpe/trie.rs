@@ -10,7 +10,7 @@ use crate::vocabulary::TokenId;
 /// A node, as it is stored: from the lowest bit on, the token that ends here (22 bits), whether
 /// there is one, whether merges reach it, the label (8), whether the slot is used, the base (24).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node(u64);
+pub(super) struct PackedNode(u64);
 
 const TOKEN_MASK: u64 = (1 << 22) - 1;
 const HAS_TOKEN: u64 = 1 << 22;
@@ -23,7 +23,7 @@ const BLOCK: usize = 256;
 /// How many blocks are searched for room before a new one is begun.
 const OPEN_BLOCKS: usize = 12;
 
-impl Node {
+impl PackedNode {
     #[inline]
     fn base(self) -> u32 {
         (self.0 >> BASE_SHIFT) as u32
@@ -49,9 +49,9 @@ impl Node {
 
 /// The slot of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct Slot(u32);
 
-impl Place {
+impl Slot {
     pub const ROOT: Self = Self(0);
 
     #[inline]
@@ -63,27 +63,27 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Trie {
     /// The first one is the root.
-    nodes: Vec<Node>,
+    nodes: Vec<PackedNode>,
 }
 
 /// A text of the trie with the token that ends there, and whether merges reach it.
-pub(super) type Entry<'a> = (&'a [u8], TokenId, bool);
+pub(super) type TrieText<'a> = (&'a [u8], TokenId, bool);
 
 impl Trie {
     /// From texts in order, each of which stands once and is not empty.
-    pub fn from_sorted(entries: &[Entry<'_>]) -> Self {
+    pub fn from_sorted(entries: &[TrieText<'_>]) -> Self {
         let mut builder = Builder::default();
         builder.place_all(entries);
         Self { nodes: builder.nodes }
     }
 
     #[inline]
-    pub fn root(&self) -> Node {
+    pub fn root(&self) -> PackedNode {
         self.nodes[0]
     }
 
     #[inline]
-    pub fn child(&self, node: Node, byte: u8) -> Option<Node> {
+    pub fn child(&self, node: PackedNode, byte: u8) -> Option<PackedNode> {
         let child = *self.nodes.get((node.base() ^ u32::from(byte)) as usize)?;
         let expected = 1 << 8 | u32::from(byte);
         ((child.0 >> LABEL_SHIFT) as u32 & 0x1FF == expected).then_some(child)
@@ -95,17 +95,17 @@ impl Trie {
     }
 
     #[inline]
-    pub fn at(&self, place: Place) -> Node {
+    pub fn at(&self, place: Slot) -> PackedNode {
         self.nodes[place.index()]
     }
 
     #[inline]
-    pub fn child_at(&self, place: Place, byte: u8) -> Option<Place> {
+    pub fn child_at(&self, place: Slot, byte: u8) -> Option<Slot> {
         let node = self.at(place);
-        self.child(node, byte).map(|_| Place(node.base() ^ u32::from(byte)))
+        self.child(node, byte).map(|_| Slot(node.base() ^ u32::from(byte)))
     }
 
-    pub fn find(&self, text: &[u8]) -> Option<Node> {
+    pub fn find(&self, text: &[u8]) -> Option<PackedNode> {
         text.iter().try_fold(self.root(), |node, &byte| self.child(node, byte))
     }
 
@@ -123,11 +123,11 @@ impl Trie {
                 longest = node.0;
             }
         }
-        Node(longest).reachable_token()
+        PackedNode(longest).reachable_token()
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.capacity() * std::mem::size_of::<Node>()
+        self.nodes.capacity() * std::mem::size_of::<PackedNode>()
     }
 }
 
@@ -182,17 +182,17 @@ impl Room {
 
 #[derive(Default)]
 struct Builder {
-    nodes: Vec<Node>,
+    nodes: Vec<PackedNode>,
     open: VecDeque<Room>,
 }
 
 impl Builder {
     /// Places every node below the root, level by level, so that those near the root, which are
     /// visited most, lie close together.
-    fn place_all(&mut self, entries: &[Entry<'_>]) {
+    fn place_all(&mut self, entries: &[TrieText<'_>]) {
         // Only the root's slot of the first block is used, which no byte leads to: a node without
         // children has its base there and finds none.
-        self.nodes = vec![Node(0); BLOCK];
+        self.nodes = vec![PackedNode(0); BLOCK];
         // The place of a node, the entries that go through it, and how long its text is.
         let mut pending = VecDeque::from([(0, 0, entries.len(), 0)]);
         let mut children: Vec<(usize, usize)> = Vec::new();
@@ -200,7 +200,7 @@ impl Builder {
         while let Some((place, mut start, end, depth)) = pending.pop_front() {
             if let Some(&(text, token, reachable)) = entries[start..end].first() {
                 if text.len() == depth {
-                    let node: &mut Node = &mut self.nodes[place];
+                    let node: &mut PackedNode = &mut self.nodes[place];
                     node.0 |= u64::from(token.0) | HAS_TOKEN;
                     node.0 |= if reachable { REACHABLE } else { 0 };
                     start += 1;
@@ -222,7 +222,7 @@ impl Builder {
             self.nodes[place].0 |= u64::from(base) << BASE_SHIFT;
             for (&label, &(start, end)) in labels.iter().zip(&children) {
                 let child = (base ^ u32::from(label)) as usize;
-                self.nodes[child] = Node(USED | u64::from(label) << LABEL_SHIFT);
+                self.nodes[child] = PackedNode(USED | u64::from(label) << LABEL_SHIFT);
                 pending.push_back((child, start, end, depth + 1));
             }
         }
@@ -234,7 +234,7 @@ impl Builder {
             self.open.iter_mut().enumerate().find_map(|(at, room)| Some((at, room.find(labels)?)));
         let (at, base) = found.unwrap_or_else(|| {
             let block = self.nodes.len() / BLOCK;
-            self.nodes.resize(self.nodes.len() + BLOCK, Node(0));
+            self.nodes.resize(self.nodes.len() + BLOCK, PackedNode(0));
             if self.open.len() == OPEN_BLOCKS {
                 self.open.pop_front();
             }
@@ -278,7 +278,7 @@ mod tests {
             ),
             text in prop::collection::vec(0..3u8, 0..8),
         ) {
-            let entries: Vec<Entry<'_>> = (0..)
+            let entries: Vec<TrieText<'_>> = (0..)
                 .zip(&texts)
                 .map(|(id, (text, &reachable))| (&text[..], TokenId(id), reachable))
                 .collect();

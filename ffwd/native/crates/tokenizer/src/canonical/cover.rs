@@ -148,7 +148,7 @@ pub struct Choice<'a> {
 }
 
 /// A node to be searched: the state before it, and the byte between the two.
-type Open<S> = (NodeId, S, Option<u8>);
+type OpenNode<S> = (NodeId, S, Option<u8>);
 
 /// The search for covering tokens.
 struct Cover<'a, L: Language> {
@@ -280,7 +280,7 @@ impl<L: Language> Cover<'_, L> {
         state: &L::State,
         found: &mut dyn FnMut(TokenId) -> bool,
     ) -> Result<(), L::Error> {
-        let mut open: SmallVec<[Open<L::State>; 4]> = SmallVec::new();
+        let mut open: SmallVec<[OpenNode<L::State>; 4]> = SmallVec::new();
         open.push((node, state.clone(), None));
         while let Some((node, before, byte)) = open.pop() {
             let state = match byte {

@@ -1,5 +1,6 @@
 //! Which tokens may follow canonically, as bits.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -7,7 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::pretokenizer::{Boundaries, HypothesisId};
-use crate::vocabulary::{NodeId, TokenId, Vocabulary};
+use crate::vocabulary::{Descent, NodeId, TokenId, Vocabulary};
 
 use super::context::{Canonicality, Context, Role, Whole};
 
@@ -185,19 +186,11 @@ impl CanonicalMasks {
     /// Reads all tokens from one place.
     fn read_all(&self, boundaries: &Boundaries, from: HypothesisId) -> Readable {
         let trie = self.vocabulary.trie();
-        let end = trie.after(NodeId::ROOT);
         let mut parts: Vec<TokenId> = Vec::new();
         let mut alone: Vec<TokenId> = Vec::new();
-        let mut path: Vec<(NodeId, HypothesisId)> = vec![(end, from)];
-        let mut node = NodeId(1);
-        while node < end {
-            while path.len() > 1 && path.last().is_some_and(|(end, _)| node >= *end) {
-                path.pop();
-            }
-            let Some(&(_, place)) = path.last() else { break };
+        let Ok(()) = trie.walk(NodeId::ROOT, from, |&place, node, _| {
             let Some(next) = boundaries.step(place, trie.byte(node)) else {
-                node = trie.after(node);
-                continue;
+                return Ok::<_, Infallible>(Descent::Skip);
             };
             for &token in trie.tokens_at(node) {
                 match self.canonicality.role(token) {
@@ -212,9 +205,8 @@ impl CanonicalMasks {
                     }
                 }
             }
-            path.push((trie.after(node), next));
-            node = NodeId(node.0 + 1);
-        }
+            Ok(Descent::Below(next))
+        });
         let mut bits = vec![0; self.vocabulary.mask_words()];
         set(&mut bits, &parts);
         let mut beginnings = bits.clone();

@@ -12,21 +12,21 @@ const STEP: usize = 16;
 const ROOM: usize = 8;
 
 /// A context, and how many tokens before it were not canonical.
-type Place = (Context, usize);
+type TrailPosition = (Context, usize);
 
 /// Knows the context after the tokens of one sequence, and how far they are canonical.
 #[derive(Clone, Debug)]
 pub struct Trail {
     /// After every `STRIDE` tokens, from the start on, up to where `recent` begins.
-    kept: Vec<Place>,
+    kept: Vec<TrailPosition>,
     /// After every `STEP` tokens since then, that place first.
-    recent: Vec<Place>,
+    recent: Vec<TrailPosition>,
     current: Context,
     strays: usize,
     length: usize,
 }
 
-fn push(places: &mut Vec<Place>, place: Place) {
+fn push(places: &mut Vec<TrailPosition>, place: TrailPosition) {
     if places.len() == places.capacity() {
         places.reserve_exact(ROOM);
     }
@@ -86,6 +86,6 @@ impl Trail {
 
     /// About how many bytes of memory the kept contexts hold.
     pub fn memory_bytes(&self) -> usize {
-        (self.kept.capacity() + self.recent.capacity()) * std::mem::size_of::<Place>()
+        (self.kept.capacity() + self.recent.capacity()) * std::mem::size_of::<TrailPosition>()
     }
 }

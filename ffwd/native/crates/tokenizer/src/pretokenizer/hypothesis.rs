@@ -8,7 +8,7 @@ use super::stage::{Segment, Stage};
 /// is open. It is right if and only if what it asks of the rest of the text comes true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct StageHypothesis {
-    open: Open,
+    open: OpenSegment,
     /// The threads of the match that is open, best first.
     threads: Vec<Thread>,
     /// Threads that must never match: they would have been preferred to what was closed, or have
@@ -19,7 +19,7 @@ pub(super) struct StageHypothesis {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Open {
+enum OpenSegment {
     /// A piece without a character, and whether it may begin with each kind of segment.
     Empty {
         match_: bool,
@@ -33,7 +33,7 @@ impl StageHypothesis {
     /// At the start of a text.
     pub fn start() -> Self {
         Self {
-            open: Open::Empty { match_: true, gap: true },
+            open: OpenSegment::Empty { match_: true, gap: true },
             threads: Vec::new(),
             refuted: Vec::new(),
             next: ClassSet::ALL,
@@ -41,7 +41,7 @@ impl StageHypothesis {
     }
 
     pub fn is_empty(&self) -> bool {
-        matches!(self.open, Open::Empty { .. })
+        matches!(self.open, OpenSegment::Empty { .. })
     }
 
     /// A bound on how much work it is to read one more character.
@@ -60,20 +60,20 @@ impl StageHypothesis {
             results.extend(rest.begin(&stage.program, class, segment));
         };
         match self.open {
-            Open::Empty { match_, gap } => {
+            OpenSegment::Empty { match_, gap } => {
                 for (allowed, segment) in [(match_, Segment::Match), (gap, Segment::Gap)] {
                     if allowed {
                         begin(&rest, segment);
                     }
                 }
             }
-            Open::Gap => {
+            OpenSegment::Gap => {
                 begin(&rest, Segment::Gap);
                 if !cuts.between(Segment::Gap, Segment::Match) {
                     begin(&rest, Segment::Match);
                 }
             }
-            Open::Match => {
+            OpenSegment::Match => {
                 for segment in [Segment::Match, Segment::Gap] {
                     if !cuts.between(Segment::Match, segment) {
                         let ended = rest.clone().after_match(self, &stage.program, class);
@@ -84,7 +84,7 @@ impl StageHypothesis {
                 }
                 let mut threads = Vec::new();
                 step(&stage.program, &self.threads, class, &mut threads);
-                results.extend(rest.with(Open::Match, threads));
+                results.extend(rest.with(OpenSegment::Match, threads));
             }
         }
         results
@@ -100,9 +100,9 @@ impl StageHypothesis {
     /// The accounts in which this stage's piece ends here.
     pub fn close(&self, stage: &Stage) -> Vec<Self> {
         let left = match self.open {
-            Open::Empty { .. } => return Vec::new(),
-            Open::Match => Segment::Match,
-            Open::Gap => Segment::Gap,
+            OpenSegment::Empty { .. } => return Vec::new(),
+            OpenSegment::Match => Segment::Match,
+            OpenSegment::Gap => Segment::Gap,
         };
         let match_ = stage.cuts.between(left, Segment::Match);
         let gap = stage.cuts.between(left, Segment::Gap);
@@ -110,11 +110,11 @@ impl StageHypothesis {
             return Vec::new();
         }
         let closed = |refuted: Vec<Thread>, next: ClassSet| {
-            let open = Open::Empty { match_, gap };
+            let open = OpenSegment::Empty { match_, gap };
             (!next.is_empty()).then_some(Self { open, threads: Vec::new(), refuted, next })
         };
         match self.open {
-            Open::Match => {
+            OpenSegment::Match => {
                 let matches = self.threads.iter().enumerate();
                 matches
                     .filter(|(_, thread)| thread.place == PlaceId::MATCH)
@@ -126,7 +126,7 @@ impl StageHypothesis {
                     })
                     .collect()
             }
-            Open::Gap | Open::Empty { .. } => {
+            OpenSegment::Gap | OpenSegment::Empty { .. } => {
                 closed(self.refuted.clone(), self.next).into_iter().collect()
             }
         }
@@ -137,7 +137,7 @@ impl StageHypothesis {
         let matches =
             |thread: &Thread| thread.place == PlaceId::MATCH && thread.next.contains(ClassId::END);
         self.next.contains(ClassId::END)
-            && (self.open != Open::Match || self.threads.iter().any(matches))
+            && (self.open != OpenSegment::Match || self.threads.iter().any(matches))
     }
 }
 
@@ -192,12 +192,12 @@ impl Rest {
             Segment::Match => {
                 let mut threads = Vec::new();
                 step(program, &program.start, class, &mut threads);
-                rest.with(Open::Match, threads)
+                rest.with(OpenSegment::Match, threads)
             }
             Segment::Gap => {
                 let fits = rest.refute(program, &program.start, class);
                 if fits {
-                    rest.with(Open::Gap, Vec::new())
+                    rest.with(OpenSegment::Gap, Vec::new())
                 } else {
                     None
                 }
@@ -205,8 +205,8 @@ impl Rest {
         }
     }
 
-    fn with(self, open: Open, threads: Vec<Thread>) -> Option<StageHypothesis> {
-        let fits = open != Open::Match || !threads.is_empty();
+    fn with(self, open: OpenSegment, threads: Vec<Thread>) -> Option<StageHypothesis> {
+        let fits = open != OpenSegment::Match || !threads.is_empty();
         fits.then(|| StageHypothesis {
             open,
             threads,

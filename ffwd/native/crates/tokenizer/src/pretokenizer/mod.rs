@@ -16,8 +16,6 @@
 //! In a split, each byte outside a character counts as U+FFFD. [`Boundaries`] rejects it.
 
 mod boundaries;
-#[cfg(test)]
-mod boundaries_tests;
 mod classes;
 mod dfa;
 mod error;
@@ -28,6 +26,8 @@ mod pieces;
 mod program;
 mod stage;
 mod syntax;
+#[cfg(test)]
+mod test_boundaries;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -1,19 +1,19 @@
 //! The slow twins: patterns by backtracking over their tree, stages as tokenizers describe them.
 
 use super::stage::{Behavior, StageSpec, GPT2};
-use super::syntax::{literal, parse, Dialect, Node, RepeatKind};
+use super::syntax::{literal, parse, Dialect, RepeatKind, Syntax};
 
 /// The ends of the matches of `node` at `at`, best first, until `accept` takes one.
-fn matches(node: &Node, text: &[char], at: usize, accept: &mut dyn FnMut(usize) -> bool) -> bool {
+fn matches(node: &Syntax, text: &[char], at: usize, accept: &mut dyn FnMut(usize) -> bool) -> bool {
     match node {
-        Node::Empty => accept(at),
-        Node::Class(class) => {
+        Syntax::Empty => accept(at),
+        Syntax::Class(class) => {
             let inside = |character: char| {
                 class.iter().any(|range| (range.start()..=range.end()).contains(&character))
             };
             text.get(at).is_some_and(|&character| inside(character)) && accept(at + 1)
         }
-        Node::Look(look) => {
+        Syntax::Look(look) => {
             let holds = match text.get(at) {
                 None => look.at_end,
                 Some(&next) => {
@@ -22,9 +22,9 @@ fn matches(node: &Node, text: &[char], at: usize, accept: &mut dyn FnMut(usize) 
             };
             holds && accept(at)
         }
-        Node::Concat(nodes) => sequence(nodes, text, at, accept),
-        Node::Alternation(nodes) => nodes.iter().any(|node| matches(node, text, at, accept)),
-        Node::Repeat { node, least, most, kind, .. } => match kind {
+        Syntax::Concat(nodes) => sequence(nodes, text, at, accept),
+        Syntax::Alternation(nodes) => nodes.iter().any(|node| matches(node, text, at, accept)),
+        Syntax::Repeat { node, least, most, kind, .. } => match kind {
             RepeatKind::Possessive => {
                 let mut end = None;
                 repeat(node, *least, *most, false, text, at, &mut |at| {
@@ -39,7 +39,7 @@ fn matches(node: &Node, text: &[char], at: usize, accept: &mut dyn FnMut(usize) 
 }
 
 fn sequence(
-    nodes: &[Node],
+    nodes: &[Syntax],
     text: &[char],
     at: usize,
     accept: &mut dyn FnMut(usize) -> bool,
@@ -51,7 +51,7 @@ fn sequence(
 }
 
 fn repeat(
-    node: &Node,
+    node: &Syntax,
     least: u32,
     most: Option<u32>,
     lazy: bool,
@@ -70,7 +70,7 @@ fn repeat(
     more || (least == 0 && !lazy && accept(at))
 }
 
-fn find(node: &Node, text: &[char], at: usize) -> Option<usize> {
+fn find(node: &Syntax, text: &[char], at: usize) -> Option<usize> {
     let mut end = None;
     matches(node, text, at, &mut |at| {
         end = Some(at);
@@ -80,7 +80,7 @@ fn find(node: &Node, text: &[char], at: usize) -> Option<usize> {
 }
 
 /// The pieces of a text as one stage cuts it.
-fn split(node: &Node, invert: bool, behavior: Behavior, text: &[char]) -> Vec<Vec<char>> {
+fn split(node: &Syntax, invert: bool, behavior: Behavior, text: &[char]) -> Vec<Vec<char>> {
     let mut parts: Vec<(Vec<char>, bool)> = Vec::new();
     let (mut at, mut gap) = (0, 0);
     while at < text.len() {
@@ -124,7 +124,7 @@ fn split(node: &Node, invert: bool, behavior: Behavior, text: &[char]) -> Vec<Ve
 }
 
 /// Stages that cut texts slowly.
-pub struct Oracle(Vec<(Node, bool, Behavior)>);
+pub struct Oracle(Vec<(Syntax, bool, Behavior)>);
 
 impl Oracle {
     pub fn new(specs: &[StageSpec]) -> Self {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::classes::{ClassId, ClassSet};
 use super::error::PreTokenizerError;
-use super::syntax::{Look, Node, RepeatKind};
+use super::syntax::{Look, RepeatKind, Syntax};
 use ffwd_bounds::error::LimitExceeded;
 
 /// A position in a pattern before a character, or after the match.
@@ -83,7 +83,7 @@ struct Possessive {
 }
 
 impl Draft {
-    pub fn new(pattern: &str, node: &Node) -> Result<Self, PreTokenizerError> {
+    pub fn new(pattern: &str, node: &Syntax) -> Result<Self, PreTokenizerError> {
         let mut draft = Self {
             pattern: pattern.to_owned(),
             states: vec![State::Match],
@@ -112,21 +112,21 @@ impl Draft {
     }
 
     /// The state that reads `node` and goes on at `then`.
-    fn add(&mut self, node: &Node, then: usize) -> Result<usize, PreTokenizerError> {
+    fn add(&mut self, node: &Syntax, then: usize) -> Result<usize, PreTokenizerError> {
         match node {
-            Node::Empty => Ok(then),
-            Node::Class(class) => {
+            Syntax::Empty => Ok(then),
+            Syntax::Class(class) => {
                 let set = self.set(class);
                 self.push(State::Character { set, then })
             }
-            Node::Look(Look { next, at_end }) => {
+            Syntax::Look(Look { next, at_end }) => {
                 let set = self.set(next);
                 self.push(State::Look { set, at_end: *at_end, then })
             }
-            Node::Concat(nodes) => {
+            Syntax::Concat(nodes) => {
                 nodes.iter().rev().try_fold(then, |then, node| self.add(node, then))
             }
-            Node::Alternation(nodes) => {
+            Syntax::Alternation(nodes) => {
                 let mut starts = Vec::with_capacity(nodes.len());
                 for node in nodes {
                     starts.push(self.add(node, then)?);
@@ -137,7 +137,7 @@ impl Draft {
                     .rev()
                     .try_fold(last, |rest, start| self.push(State::Split(start, rest)))
             }
-            Node::Repeat { node, least, most, kind, offset } => {
+            Syntax::Repeat { node, least, most, kind, offset } => {
                 if is_nullable(node) {
                     return Err(PreTokenizerError::Unsupported {
                         construct: "a repetition of what may be empty",
@@ -147,7 +147,7 @@ impl Draft {
                 if *kind == RepeatKind::Possessive {
                     let offset = *offset;
                     let set = match &**node {
-                        Node::Class(class) => Some(self.set(class)),
+                        Syntax::Class(class) => Some(self.set(class)),
                         _ => None,
                     };
                     self.possessive.push(Possessive { offset, set, then });
@@ -159,7 +159,7 @@ impl Draft {
 
     fn repeat(
         &mut self,
-        node: &Node,
+        node: &Syntax,
         least: u32,
         most: Option<u32>,
         lazy: bool,
@@ -272,13 +272,13 @@ impl Draft {
 }
 
 /// Whether a tree may match the empty text, if under conditions.
-fn is_nullable(node: &Node) -> bool {
+fn is_nullable(node: &Syntax) -> bool {
     match node {
-        Node::Empty | Node::Look(_) => true,
-        Node::Class(_) => false,
-        Node::Concat(nodes) => nodes.iter().all(is_nullable),
-        Node::Alternation(nodes) => nodes.iter().any(is_nullable),
-        Node::Repeat { node, least, .. } => *least == 0 || is_nullable(node),
+        Syntax::Empty | Syntax::Look(_) => true,
+        Syntax::Class(_) => false,
+        Syntax::Concat(nodes) => nodes.iter().all(is_nullable),
+        Syntax::Alternation(nodes) => nodes.iter().any(is_nullable),
+        Syntax::Repeat { node, least, .. } => *least == 0 || is_nullable(node),
     }
 }
 

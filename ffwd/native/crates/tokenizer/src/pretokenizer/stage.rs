@@ -4,7 +4,7 @@ use super::classes::{ClassSet, Classes};
 use super::dfa::{Dfa, Memo};
 use super::error::PreTokenizerError;
 use super::program::{Draft, Program};
-use super::syntax::{literal, parse, Dialect, Node};
+use super::syntax::{literal, parse, Dialect, Syntax};
 
 /// The treatment of a pattern's matches. The text between two matches stays together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,7 +128,7 @@ pub(super) struct StageDraft {
 
 impl StageDraft {
     pub fn new(spec: &StageSpec) -> Result<Self, PreTokenizerError> {
-        let of = |pattern: &str, node: &Node, invert: bool, behavior: Behavior| {
+        let of = |pattern: &str, node: &Syntax, invert: bool, behavior: Behavior| {
             let must_cover = (behavior == Behavior::Removed).then(|| pattern.to_owned());
             if behavior == Behavior::Removed && !invert {
                 return Err(PreTokenizerError::RemovesText { pattern: pattern.to_owned() });

@@ -26,14 +26,14 @@ pub enum Dialect {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum Syntax {
     Empty,
     Class(ClassUnicode),
     Look(Look),
-    Concat(Vec<Node>),
-    Alternation(Vec<Node>),
+    Concat(Vec<Syntax>),
+    Alternation(Vec<Syntax>),
     Repeat {
-        node: Box<Node>,
+        node: Box<Syntax>,
         least: u32,
         most: Option<u32>,
         kind: RepeatKind,
@@ -63,7 +63,7 @@ const MAX_NESTING: u32 = 100;
 /// recognized by its offset.
 const MARK: char = char::MAX;
 
-pub(super) fn parse(pattern: &str, dialect: Dialect) -> Result<Node, PreTokenizerError> {
+pub(super) fn parse(pattern: &str, dialect: Dialect) -> Result<Syntax, PreTokenizerError> {
     let marked = Marked::new(pattern)?;
     let ast = ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(&marked.text).map_err(
         |error| PreTokenizerError::Invalid {
@@ -74,8 +74,8 @@ pub(super) fn parse(pattern: &str, dialect: Dialect) -> Result<Node, PreTokenize
     Reader { marked, dialect }.read(&ast, false)
 }
 
-pub(super) fn literal(text: &str) -> Node {
-    Node::Concat(text.chars().map(|character| Node::Class(single(character))).collect())
+pub(super) fn literal(text: &str) -> Syntax {
+    Syntax::Concat(text.chars().map(|character| Syntax::Class(single(character))).collect())
 }
 
 fn single(character: char) -> ClassUnicode {
@@ -197,35 +197,35 @@ impl Reader {
         self.marked.text.get(span.start.offset..span.end.offset).unwrap_or_default()
     }
 
-    fn read(&self, ast: &Ast, ignore_case: bool) -> Result<Node, PreTokenizerError> {
+    fn read(&self, ast: &Ast, ignore_case: bool) -> Result<Syntax, PreTokenizerError> {
         let list = |asts: &[Ast]| {
             asts.iter().map(|ast| self.read(ast, ignore_case)).collect::<Result<Vec<_>, _>>()
         };
         match ast {
-            Ast::Empty(_) => Ok(Node::Empty),
+            Ast::Empty(_) => Ok(Syntax::Empty),
             Ast::Flags(flags) => self.unsupported("flags for the rest of a group", &flags.span),
             Ast::Literal(literal) => {
                 let mark = literal.span.start.offset;
                 match self.marked.looks.iter().find(|look| look.mark == mark) {
-                    Some(look) => self.look(look, ignore_case).map(Node::Look),
-                    None => self.class(&literal.span, ignore_case).map(Node::Class),
+                    Some(look) => self.look(look, ignore_case).map(Syntax::Look),
+                    None => self.class(&literal.span, ignore_case).map(Syntax::Class),
                 }
             }
-            Ast::Dot(span) => self.class(span, ignore_case).map(Node::Class),
-            Ast::ClassUnicode(class) => self.class(&class.span, ignore_case).map(Node::Class),
-            Ast::ClassPerl(class) => self.class(&class.span, ignore_case).map(Node::Class),
+            Ast::Dot(span) => self.class(span, ignore_case).map(Syntax::Class),
+            Ast::ClassUnicode(class) => self.class(&class.span, ignore_case).map(Syntax::Class),
+            Ast::ClassPerl(class) => self.class(&class.span, ignore_case).map(Syntax::Class),
             Ast::ClassBracketed(class) => {
                 if self.dialect == Dialect::Oniguruma {
                     self.check_brackets(&class.kind)?;
                 }
-                self.class(&class.span, ignore_case).map(Node::Class)
+                self.class(&class.span, ignore_case).map(Syntax::Class)
             }
             Ast::Assertion(assertion) => match (&assertion.kind, self.dialect) {
                 (AssertionKind::EndText, _) | (AssertionKind::EndLine, Dialect::FancyRegex) => {
-                    Ok(Node::Look(Look { next: ClassUnicode::empty(), at_end: true }))
+                    Ok(Syntax::Look(Look { next: ClassUnicode::empty(), at_end: true }))
                 }
                 (AssertionKind::EndLine, Dialect::Oniguruma) => {
-                    Ok(Node::Look(Look { next: single('\n'), at_end: true }))
+                    Ok(Syntax::Look(Look { next: single('\n'), at_end: true }))
                 }
                 _ => self.unsupported("an assertion about the text before", &assertion.span),
             },
@@ -253,8 +253,8 @@ impl Reader {
                 }
                 self.read(&group.ast, inner_ignores)
             }
-            Ast::Alternation(alternation) => Ok(Node::Alternation(list(&alternation.asts)?)),
-            Ast::Concat(concat) => Ok(Node::Concat(list(&concat.asts)?)),
+            Ast::Alternation(alternation) => Ok(Syntax::Alternation(list(&alternation.asts)?)),
+            Ast::Concat(concat) => Ok(Syntax::Concat(list(&concat.asts)?)),
         }
     }
 
@@ -262,7 +262,7 @@ impl Reader {
         &self,
         repetition: &Repetition,
         ignore_case: bool,
-    ) -> Result<Node, PreTokenizerError> {
+    ) -> Result<Syntax, PreTokenizerError> {
         let (least, most) = match &repetition.op.kind {
             RepetitionKind::ZeroOrOne => (0, Some(1)),
             RepetitionKind::ZeroOrMore => (0, None),
@@ -289,15 +289,15 @@ impl Reader {
             // Oniguruma takes the plus behind braces for a repetition of what is before it.
             let braces = matches!(inner.op.kind, RepetitionKind::Range(_));
             if braces && self.dialect == Dialect::Oniguruma {
-                return Ok(Node::Repeat { node: Box::new(node), least, most, kind, offset });
+                return Ok(Syntax::Repeat { node: Box::new(node), least, most, kind, offset });
             }
-            if let Node::Repeat { kind, .. } = &mut node {
+            if let Syntax::Repeat { kind, .. } = &mut node {
                 *kind = RepeatKind::Possessive;
             }
             return Ok(node);
         }
         let node = Box::new(self.read(&repetition.ast, ignore_case)?);
-        Ok(Node::Repeat { node, least, most, kind, offset })
+        Ok(Syntax::Repeat { node, least, most, kind, offset })
     }
 
     fn class(&self, span: &Span, ignore_case: bool) -> Result<ClassUnicode, PreTokenizerError> {
@@ -372,21 +372,21 @@ impl Reader {
 }
 
 /// Returns the set of a tree of one character.
-fn one_character(node: &Node) -> Option<ClassUnicode> {
+fn one_character(node: &Syntax) -> Option<ClassUnicode> {
     match node {
-        Node::Class(class) => Some(class.clone()),
-        Node::Alternation(nodes) => {
+        Syntax::Class(class) => Some(class.clone()),
+        Syntax::Alternation(nodes) => {
             let mut union = ClassUnicode::empty();
             for node in nodes {
                 union.union(&one_character(node)?);
             }
             Some(union)
         }
-        Node::Concat(nodes) => match &nodes[..] {
+        Syntax::Concat(nodes) => match &nodes[..] {
             [node] => one_character(node),
             _ => None,
         },
-        Node::Empty | Node::Look(_) | Node::Repeat { .. } => None,
+        Syntax::Empty | Syntax::Look(_) | Syntax::Repeat { .. } => None,
     }
 }
 

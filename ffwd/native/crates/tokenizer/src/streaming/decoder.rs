@@ -11,7 +11,7 @@ use crate::vocabulary::TokenId;
 #[derive(Debug)]
 pub struct Decoder {
     bytes: Box<[u8]>,
-    entries: Box<[Entry]>,
+    entries: Box<[TokenBytes]>,
     /// Ascending, each once.
     special: Box<[TokenId]>,
     start: TextStart,
@@ -32,7 +32,7 @@ pub struct TextStart {
 
 /// One token, found with one look into memory: where its bytes begin, how many they are, and flags.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct TokenBytes {
     start: u32,
     length_and_flags: u32,
 }
@@ -46,7 +46,7 @@ const LENGTH: u32 = WHOLE - 1;
 /// Nearly every token has at most this many bytes.
 const SHORT: usize = 16;
 
-impl Entry {
+impl TokenBytes {
     fn length(self) -> usize {
         (self.length_and_flags & LENGTH) as usize
     }
@@ -99,7 +99,7 @@ impl Decoder {
                     token.len() as u32 | whole
                 }
             };
-            entries.push(Entry { start, length_and_flags });
+            entries.push(TokenBytes { start, length_and_flags });
         }
         for &special in special {
             let Some(entry) = entries.get_mut(special.index()) else {

@@ -5,15 +5,15 @@
 //! and strings, and a [`Sequence`] keeps tokens and text with their offsets.
 
 mod decoder;
-#[cfg(test)]
-mod decoder_tests;
 mod error;
 mod sequence;
 mod stop_decoder;
 mod stops;
 mod stream;
 #[cfg(test)]
-mod stream_tests;
+mod test_decoder;
+#[cfg(test)]
+mod test_stream;
 #[cfg(test)]
 mod testing;
 mod unfinished;

@@ -17,7 +17,7 @@ pub struct Sequence {
     decoder: Arc<Decoder>,
     skip_special_tokens: bool,
     tokens: Vec<TokenId>,
-    places: Vec<Place>,
+    places: Vec<TokenOffset>,
     bytes: Vec<u8>,
     /// The certain part of the text.
     text: String,
@@ -30,7 +30,7 @@ pub struct Sequence {
 
 /// The position of a token: in the bytes, and in characters of the text.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct TokenOffset {
     end_byte: usize,
     start: usize,
     end: usize,
@@ -88,7 +88,7 @@ impl Sequence {
         let end = self.characters + usize::from(!self.unfinished.is_empty());
         self.tokens.push(token);
         let end = if shown { end.max(start) } else { start };
-        self.places.push(Place { end_byte: self.bytes.len(), start, end });
+        self.places.push(TokenOffset { end_byte: self.bytes.len(), start, end });
         Ok(&self.text[before..])
     }
 

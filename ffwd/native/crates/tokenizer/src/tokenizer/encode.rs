@@ -16,19 +16,19 @@ use crate::vocabulary::TokenId;
 pub(super) enum Part<'t> {
     Token {
         token: TokenId,
-        place: Place,
+        place: TextRange,
     },
     /// `dummy`: the first byte is a space that the tokenizer writes there.
     Text {
         text: &'t [u8],
         dummy: bool,
-        place: Place,
+        place: TextRange,
     },
 }
 
 /// The range of a part of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct TextRange {
     /// A stretch of the text as it is.
     pub raw: (usize, usize),
     /// Which part of that stretch once it is normalized; `None`: all of it.
@@ -187,7 +187,7 @@ impl Tokenizer {
     ) -> Result<ControlFlow<()>, TextError> {
         match stretch {
             Stretch::Token { token, start, end } => {
-                let place = Place { raw: (start, end), normalized: None };
+                let place = TextRange { raw: (start, end), normalized: None };
                 Ok(self.cut_token(token, place, first, options, f))
             }
             Stretch::Text { start, end } => {
@@ -200,7 +200,7 @@ impl Tokenizer {
     fn cut_token(
         &self,
         token: TokenId,
-        place: Place,
+        place: TextRange,
         first: bool,
         options: &PartOptions,
         f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
@@ -232,11 +232,11 @@ impl Tokenizer {
             let first = !std::mem::replace(&mut begun, true);
             Ok(match stretch {
                 Stretch::Token { token, start, end } => {
-                    let place = Place { raw, normalized: Some((start, end)) };
+                    let place = TextRange { raw, normalized: Some((start, end)) };
                     self.cut_token(token, place, first, options, f)
                 }
                 Stretch::Text { start, end } => {
-                    let place = Place { raw, normalized: Some((start, end)) };
+                    let place = TextRange { raw, normalized: Some((start, end)) };
                     self.cut_text(&text[start..end], place, first, options, f)
                 }
             })
@@ -247,7 +247,7 @@ impl Tokenizer {
     fn cut_text(
         &self,
         text: &[u8],
-        place: Place,
+        place: TextRange,
         first: bool,
         options: &PartOptions,
         f: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,

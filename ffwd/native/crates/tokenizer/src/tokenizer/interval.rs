@@ -38,11 +38,11 @@ pub struct IntervalCounter {
 enum Prepared {
     /// All of the text is one piece.
     OnePiece(PieceIntervals),
-    Pieces(Pieces),
+    Pieces(CountedPieces),
 }
 
 /// The pieces of a text, with their counts.
-struct Pieces {
+struct CountedPieces {
     /// The hypotheses at multiples of [`MARK`]: at the `i`-th, `lives[marks[i]..marks[i + 1]]`.
     marks: Vec<usize>,
     lives: Vec<Live>,
@@ -74,7 +74,7 @@ impl IntervalCounter {
         } else {
             std::str::from_utf8(text)
                 .map_err(|error| TextError::NotUtf8 { at: error.valid_up_to() })?;
-            Prepared::Pieces(Pieces::new(boundaries, &tokenizer, text)?)
+            Prepared::Pieces(CountedPieces::new(boundaries, &tokenizer, text)?)
         };
         Ok(Self { options, prepared, text: text.into(), tokenizer })
     }
@@ -114,14 +114,14 @@ impl IntervalCounter {
             Prepared::OnePiece(intervals) => Ok(intervals.count(table, start..end)),
             Prepared::Pieces(pieces) => {
                 let boundaries = self.tokenizer.boundaries(self.options.pretokenize)?;
-                let stretch = Stretch::new(&self.tokenizer, &self.text[..end], start, spaced);
+                let stretch = LastStretch::new(&self.tokenizer, &self.text[..end], start, spaced);
                 pieces.count(boundaries, &self.tokenizer, stretch)
             }
         }
     }
 }
 
-impl Pieces {
+impl CountedPieces {
     fn new(boundaries: &Boundaries, tokenizer: &Tokenizer, text: &[u8]) -> Result<Self, TextError> {
         let mut pieces = Self { marks: Vec::new(), lives: Vec::new(), long: FxHashMap::default() };
         let mut recent = LongPieces::default();
@@ -175,7 +175,7 @@ impl Pieces {
         &self,
         boundaries: &Boundaries,
         tokenizer: &Tokenizer,
-        mut stretch: Stretch<'_>,
+        mut stretch: LastStretch<'_>,
     ) -> Result<usize, TextError> {
         // The stretch on its own, until it goes on as the whole text does.
         let (text, start) = (stretch.text, stretch.start);
@@ -229,7 +229,7 @@ impl Pieces {
 const SPACE: usize = usize::MAX;
 
 /// A stretch at the end of a text, and the counts of its pieces.
-struct Stretch<'t> {
+struct LastStretch<'t> {
     tokenizer: &'t Tokenizer,
     text: &'t [u8],
     start: usize,
@@ -241,7 +241,7 @@ struct Stretch<'t> {
     head_recent: LongPieces,
 }
 
-impl<'t> Stretch<'t> {
+impl<'t> LastStretch<'t> {
     fn new(tokenizer: &'t Tokenizer, text: &'t [u8], start: usize, spaced: bool) -> Self {
         Self {
             tokenizer,

@@ -26,9 +26,9 @@ mod recent;
 mod specials;
 mod split;
 #[cfg(test)]
-mod tests;
+mod test_texts;
 #[cfg(test)]
-mod tests_texts;
+mod tests;
 mod unused;
 
 use std::sync::Arc;

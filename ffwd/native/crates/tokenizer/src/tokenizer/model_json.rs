@@ -28,7 +28,7 @@ struct Section<'a> {
     #[serde(rename = "type")]
     kind: Option<String>,
     #[serde(borrow)]
-    vocab: Option<Pieces<'a>>,
+    vocab: Option<VocabularyJson<'a>>,
     #[serde(borrow)]
     merges: Option<Vec<MergeText<'a>>>,
     dropout: Option<f64>,
@@ -95,36 +95,39 @@ impl<'de: 'a, 'a> Deserialize<'de> for MergeText<'a> {
     }
 }
 
-enum Pieces<'a> {
+enum VocabularyJson<'a> {
     Ids(Vec<(Text<'a>, u32)>),
     /// A list with scores, which no BPE model has.
     Scores,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Pieces<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for VocabularyJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct PiecesVisitor;
         impl<'de> Visitor<'de> for PiecesVisitor {
-            type Value = Pieces<'de>;
+            type Value = VocabularyJson<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object from pieces to ids")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<VocabularyJson<'de>, A::Error> {
                 let mut pieces = Vec::with_capacity(map.size_hint().unwrap_or(0));
                 while let Some(entry) = map.next_entry()? {
                     pieces.push(entry);
                 }
-                Ok(Pieces::Ids(pieces))
+                Ok(VocabularyJson::Ids(pieces))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(
                 self,
                 mut sequence: A,
-            ) -> Result<Pieces<'de>, A::Error> {
+            ) -> Result<VocabularyJson<'de>, A::Error> {
                 while sequence.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Pieces::Scores)
+                Ok(VocabularyJson::Scores)
             }
         }
         deserializer.deserialize_any(PiecesVisitor)
@@ -153,7 +156,8 @@ pub fn read_model(
         None => read,
     };
     check(&model)?;
-    let (Some(Pieces::Ids(vocabulary)), Some(merges)) = (&model.vocab, &model.merges) else {
+    let (Some(VocabularyJson::Ids(vocabulary)), Some(merges)) = (&model.vocab, &model.merges)
+    else {
         return Err(refused("the model has no vocabulary or no merges"));
     };
     let excluded: FxHashSet<u32> = exclude.iter().map(|token| token.0).collect();
@@ -189,7 +193,9 @@ pub fn read_model(
 }
 
 fn check(model: &Section<'_>) -> Result<(), TokenizerError> {
-    if matches!(model.vocab, Some(Pieces::Scores)) || model.kind.as_deref() == Some("Unigram") {
+    if matches!(model.vocab, Some(VocabularyJson::Scores))
+        || model.kind.as_deref() == Some("Unigram")
+    {
         return Err(refused("a Unigram model is not BPE"));
     }
     if let Some(kind) = model.kind.as_deref().filter(|&kind| kind != "BPE") {

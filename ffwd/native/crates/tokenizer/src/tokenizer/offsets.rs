@@ -33,7 +33,7 @@ impl Tokenizer {
         options: &EncodeOptions,
     ) -> Result<Located, TextError> {
         let mut out = Located::default();
-        let mut places = Places { text, tokenizer: self, options, stretch: None };
+        let mut places = OffsetMap { text, tokenizer: self, options, stretch: None };
         let mut failed = None;
         let _ =
             self.cut(text, options, &mut |part| match self.locate(part, &mut places, &mut out) {
@@ -49,7 +49,7 @@ impl Tokenizer {
     fn locate(
         &self,
         part: Part<'_>,
-        places: &mut Places<'_>,
+        places: &mut OffsetMap<'_>,
         out: &mut Located,
     ) -> Result<(), TextError> {
         match part {
@@ -85,7 +85,7 @@ impl Tokenizer {
 }
 
 /// From places in normalized stretches to places in the text.
-struct Places<'t> {
+struct OffsetMap<'t> {
     text: &'t [u8],
     tokenizer: &'t Tokenizer,
     options: &'t EncodeOptions,
@@ -93,7 +93,7 @@ struct Places<'t> {
     stretch: Option<((usize, usize), Option<Aligned>)>,
 }
 
-impl Places<'_> {
+impl OffsetMap<'_> {
     /// Returns the range in the text for one of the normalized stretch `raw`.
     fn of(
         &mut self,

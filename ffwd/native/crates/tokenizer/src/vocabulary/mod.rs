@@ -16,7 +16,7 @@ use thiserror::Error;
 
 pub use places::{NodeSet, Places, Staying};
 pub use summary::{Summary, Utf8Place};
-pub use trie::{ByteTrie, NodeId};
+pub use trie::{ByteTrie, Descent, NodeId};
 
 /// A token of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

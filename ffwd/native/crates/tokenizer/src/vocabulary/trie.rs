@@ -48,6 +48,17 @@ pub struct ByteTrie {
 /// Tries with fewer nodes are searched from the root on like from anywhere else.
 const LARGE: usize = 4096;
 
+/// Where a walk goes on after a node.
+#[derive(Clone, Copy, Debug)]
+pub enum Descent<S> {
+    /// Below the node, in this state.
+    Below(S),
+    /// After the subtree of the node.
+    Skip,
+    /// Nowhere.
+    Stop,
+}
+
 impl ByteTrie {
     /// From sorted strings; a string may stand several times. The trie has fewer than 2^24 nodes
     /// if the strings have fewer than 2^24 - 1 bytes in all, which the caller sees to.
@@ -218,6 +229,40 @@ impl ByteTrie {
             child = self.after(current);
             Some((self.byte(current), current))
         })
+    }
+
+    /// Visits the nodes below one in depth-first order, each with the state of its parent and how
+    /// many nodes lie between it and the root of the walk.
+    #[inline(always)]
+    pub fn walk<S, E>(
+        &self,
+        root: NodeId,
+        start: S,
+        mut visit: impl FnMut(&S, NodeId, usize) -> Result<Descent<S>, E>,
+    ) -> Result<(), E> {
+        let end = self.after(root);
+        // Up to which node each state holds.
+        let mut path: Vec<(NodeId, S)> = vec![(end, start)];
+        let mut node = NodeId(root.0 + 1);
+        while node < end {
+            while path.len() > 1 && path.last().is_some_and(|(until, _)| node >= *until) {
+                path.pop();
+            }
+            let Some((_, state)) = path.last() else { break };
+            let after = self.after(node);
+            let first = NodeId(node.0 + 1);
+            node = match visit(state, node, path.len() - 1)? {
+                Descent::Below(below) => {
+                    if after > first {
+                        path.push((after, below));
+                    }
+                    first
+                }
+                Descent::Skip => after,
+                Descent::Stop => break,
+            };
+        }
+        Ok(())
     }
 
     /// The node behind one more byte; `None` if no token goes on so.

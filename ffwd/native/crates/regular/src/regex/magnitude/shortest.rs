@@ -3,7 +3,7 @@
 
 use num_bigint::BigUint;
 
-use super::{Magnitude, Place, Point, MAX_EXCLUDED_STEPS};
+use super::{DigitPosition, Magnitude, Point, MAX_EXCLUDED_STEPS};
 
 impl Magnitude {
     /// A shortest text that completes what has been read.
@@ -12,22 +12,22 @@ impl Magnitude {
             return Some(String::new());
         }
         match self.place {
-            Place::Free => Some(String::new()),
-            Place::Start => (b'0'..=b'9')
+            DigitPosition::Free => Some(String::new()),
+            DigitPosition::Start => (b'0'..=b'9')
                 .filter_map(|digit| {
                     let rest = self.first(digit).filter(Self::is_alive)?.shortest()?;
                     Some(format!("{}{rest}", char::from(digit)))
                 })
                 .min_by_key(String::len),
-            Place::Point | Place::Fraction => {
+            DigitPosition::Point | DigitPosition::Fraction => {
                 let all = self.rules.places - self.count + self.resolution();
                 let (decimals, value) = fewest(all, |zeros| self.fraction(false, zeros))?;
                 let digits = padded(&value, decimals as usize);
-                let is_bare = digits.is_empty() && self.place == Place::Point;
+                let is_bare = digits.is_empty() && self.place == DigitPosition::Point;
                 Some(if is_bare { "0".into() } else { digits })
             }
-            Place::Zero => self.with_integers(1, usize::MAX),
-            Place::Integer => {
+            DigitPosition::Zero => self.with_integers(1, usize::MAX),
+            DigitPosition::Integer => {
                 let from = self.count as usize;
                 let mut best: Option<String> = None;
                 for all in from..=self.most_integers() {
@@ -109,8 +109,8 @@ mod tests {
     use rustc_hash::FxHashSet;
 
     use super::*;
-    use crate::regex::magnitude::{End, MagnitudeConstraint};
     use crate::regex::Decimal;
+    use crate::regex::{Bound, MagnitudeConstraint};
 
     fn decimal(text: &str) -> Decimal {
         Decimal::parse(text).unwrap()
@@ -154,7 +154,7 @@ mod tests {
             let ends = [draw(2_000), draw(90_000)];
             let excluded: Vec<Decimal> = (0..3).map(|_| draw(40)).collect();
             let mut coin = || rng.random_range(0..2) == 0;
-            let end = |value: &Decimal, exclusive| End { value: value.clone(), exclusive };
+            let end = |value: &Decimal, exclusive| Bound { value: value.clone(), exclusive };
             let point = [Point::Optional, Point::Forbidden, Point::Required][usize::from(seed) % 3];
             let mut multiple_of = coin().then(|| steps[0].clone());
             if point == Point::Forbidden {
@@ -197,7 +197,7 @@ mod tests {
             ("1000000007", None, "5", "000000035".into()),
             ("1e-300", Some("5e-300"), "0.", format!("{}1", "0".repeat(299))),
         ] {
-            let end = |text: &str| Some(End { value: decimal(text), exclusive: false });
+            let end = |text: &str| Some(Bound { value: decimal(text), exclusive: false });
             let constraint = MagnitudeConstraint {
                 low: end("1e-300"),
                 high: high.and_then(end),

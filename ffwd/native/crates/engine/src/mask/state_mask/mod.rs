@@ -1,0 +1,715 @@
+//! The mask of a configuration.
+
+mod keys;
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::completion::{Completion, Levels};
+use super::doubt::{is_hard_to_compare, Doubt, Doubts};
+use super::groups::Group;
+use super::known_steps::walk_known;
+use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
+use super::lexeme_mask_store::LexemeMaskStore;
+use super::ruled::KnownRuled;
+use super::sharded::Sharded;
+use super::slots::Slots;
+use super::successors::Insides;
+use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder};
+use super::two_keys::keys_differ;
+use super::walk::View;
+use ffwd_automaton::{
+    Automaton, EngineError, Rivals, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
+};
+use ffwd_regular::expr::lexeme::Ends;
+use ffwd_regular::expr::{LexState, Lexeme, Verdict};
+use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId, Vocabulary};
+
+/// Counters of one compiled grammar, over all generations.
+#[derive(Debug, Default)]
+pub struct MaskCounters {
+    /// Masks that were copied from the memo.
+    pub hits: Sharded,
+    /// Masks that were computed.
+    pub computed: AtomicU64,
+    /// Trie nodes that were stepped over for exits and keys.
+    pub nodes_walked: AtomicU64,
+    /// Tries of what follows the end of a lexeme that were looked through.
+    pub exit_tries: AtomicU64,
+    /// Positions in keys with a computed mask.
+    pub key_masks: AtomicU64,
+    /// Tokens that were read byte by byte, as what came before decides about them.
+    pub doubts: AtomicU64,
+    /// How often all masks in the memo were let go.
+    pub cleared: AtomicU64,
+}
+
+/// The mask of a configuration without the texts that it has recorded.
+#[derive(Clone, Debug)]
+struct AnonymousMask {
+    mask: Arc<TokenMask>,
+    /// Tokens, sorted, that only the texts decide.
+    doubtful: Arc<[Doubt]>,
+    /// Tokens that the items that came may rule out, by their first byte.
+    rivalled: Arc<[(u8, Box<[TokenId]>)]>,
+}
+
+impl AnonymousMask {
+    fn memory_bytes(&self) -> usize {
+        let rivalled = self.rivalled.iter().map(|(_, tokens)| 24 + tokens.len() * 4);
+        let doubtful = std::mem::size_of_val(&*self.doubtful);
+        self.mask.memory_bytes() + doubtful + rivalled.sum::<usize>()
+    }
+}
+
+/// Most masks have fewer tokens beside those that they share with others.
+const USUAL_TOKENS: usize = 512;
+
+/// Subtrees with more nodes use the cached masks of lexemes; smaller ones are walked byte by byte.
+const WALKED_NODES: u32 = 16;
+
+/// From how many nodes after the end of a lexeme on tokens are read byte by byte.
+const SCATTERED_NODES: usize = if cfg!(test) { 60 } else { 1 << 14 };
+
+/// The continuations after other keys: by the trie of the rests of tokens, and the stack.
+type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
+
+/// Computes the masks of one grammar for one vocabulary, and keeps them by state.
+#[derive(Debug)]
+pub struct Masker {
+    pub(super) vocabulary: Arc<Vocabulary>,
+    pub(super) lexeme_masks: Arc<LexemeMaskStore>,
+    memo: Slots<TokenMask>,
+    /// By states in which the texts so far are not known.
+    anonymous: Slots<AnonymousMask>,
+    after_keys: Mutex<AfterKeys>,
+    /// How texts in a state can end.
+    pub(super) completions: Slots<Arc<Completion>>,
+    /// A number of tokens that suffices to end the text after any token, by state.
+    pub(super) most_after: Slots<usize>,
+    /// Tokens by how many more are needed after them, by state.
+    pub(super) levels: Slots<Arc<Levels>>,
+    /// The tokens that stay in a lexeme, by lexeme and state.
+    pub(super) insides: Mutex<Insides>,
+    /// Tokens that the items that came rule out.
+    pub(super) ruled: Mutex<KnownRuled>,
+    /// Tokens by where they lead, by state.
+    pub(super) groups: Slots<Arc<[Group]>>,
+    /// Bytes of the masks in the memo, and of how texts end.
+    bytes: AtomicU64,
+    max_bytes: AtomicU64,
+    pub counters: Arc<MaskCounters>,
+}
+
+impl Masker {
+    /// `max_bytes`: the memory above which cached masks are evicted.
+    pub fn new(
+        vocabulary: Arc<Vocabulary>,
+        lexeme_masks: Arc<LexemeMaskStore>,
+        max_bytes: u64,
+        counters: Arc<MaskCounters>,
+    ) -> Self {
+        Self {
+            vocabulary,
+            lexeme_masks,
+            memo: Slots::default(),
+            anonymous: Slots::default(),
+            after_keys: Mutex::default(),
+            completions: Slots::default(),
+            most_after: Slots::default(),
+            levels: Slots::default(),
+            insides: Mutex::default(),
+            ruled: Mutex::default(),
+            groups: Slots::default(),
+            bytes: AtomicU64::new(0),
+            max_bytes: AtomicU64::new(max_bytes),
+            counters,
+        }
+    }
+
+    /// Sets the memory above which masks are evicted.
+    pub fn set_max_bytes(&self, max_bytes: u64) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the masks in the memo.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) as usize
+    }
+
+    /// Reads the mask of a state, if it is in the memo.
+    #[inline]
+    pub fn with_known<R>(&self, state: StateId, read: impl FnOnce(&TokenMask) -> R) -> Option<R> {
+        let done = self.memo.with(state.0, read);
+        if done.is_some() {
+            self.counters.hits.increment();
+        }
+        done
+    }
+
+    /// Whether the mask of a state is in the memo.
+    pub fn is_known(&self, state: StateId) -> bool {
+        self.memo.with(state.0, |_| ()).is_some()
+    }
+
+    /// Computes the mask of a state, and keeps it.
+    pub fn compute(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<Arc<TokenMask>, EngineError> {
+        self.state_mask(automaton, state)
+    }
+
+    fn state_mask(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<Arc<TokenMask>, EngineError> {
+        let threads = automaton.threads(state);
+        // The texts so far decide almost nothing: masks are computed once for all texts.
+        let texts = |thread: &Thread| match (thread.text, thread.transcript) {
+            // Within names the text is no more than the place among them.
+            (TextId::EMPTY, TextId::NONE) => thread.lexeme != ThreadLexeme::Key,
+            (text, transcript) => (text, transcript) != (TextId::NONE, TextId::NONE),
+        };
+        let has_history = threads.iter().any(|thread| automaton.has_history(thread.stack));
+        let shared = has_history || threads.iter().any(texts);
+        let AnonymousMask { mut mask, doubtful, rivalled } = if shared {
+            let mut anonymous = Threads::new();
+            for thread in threads {
+                let stack = automaton.items().without_history(thread.stack)?;
+                anonymous.push(Thread { stack, ..without_texts(thread) });
+            }
+            let anonymous = automaton.intern(anonymous)?;
+            match self.anonymous.with(anonymous.0, AnonymousMask::clone) {
+                Some(known) => known,
+                None => {
+                    let new = self.collect_all(automaton, anonymous)?;
+                    self.make_room(new.memory_bytes());
+                    self.anonymous.set(anonymous.0, Arc::new(new.clone()));
+                    new
+                }
+            }
+        } else {
+            self.collect_all(automaton, state)?
+        };
+        // Except for the few tokens in which one key ends and a possibly equal one begins, or in
+        // which an item ends that the next must differ from.
+        let mut doubtful = doubtful.to_vec();
+        let mut ruled_out = None;
+        if has_history && !rivalled.is_empty() {
+            ruled_out = self.ruled_out(automaton, threads)?;
+            let found = |byte| ruled_out.as_ref().is_some_and(|ruled| ruled.has_found(byte));
+            let others: SmallVec<[_; 8]> =
+                rivalled.iter().filter(|(byte, _)| !found(*byte)).collect();
+            if !others.is_empty() {
+                let rivals: SmallVec<[Rivals; 2]> = threads
+                    .iter()
+                    .map(|thread| automaton.items().rivals(thread))
+                    .collect::<Result<_, _>>()?;
+                let is_cleared = |token: &TokenId| {
+                    let text = self.vocabulary.text(*token);
+                    rivals.iter().all(|rivals| automaton.items().clears(rivals, text))
+                };
+                let tokens = others.iter().flat_map(|(_, tokens)| tokens.iter());
+                let ruled = tokens.filter(|token| !is_cleared(token));
+                doubtful.extend(ruled.map(|&token| Doubt::of(token)));
+            }
+            if let Some(ruled) = &ruled_out {
+                doubtful.extend(ruled.asked().into_iter().map(Doubt::of));
+            }
+        }
+        if automaton.json().is_some() {
+            // More texts never allow more keys.
+            for &token in self.vocabulary.tokens_with_two_keys() {
+                let text = self.vocabulary.text(token);
+                let differ = |thread| keys_differ(automaton, thread, text);
+                if mask.contains(token) && !threads.iter().all(differ) {
+                    doubtful.push(Doubt::of(token));
+                }
+            }
+        }
+        if threads.iter().any(|thread| is_hard_to_compare(automaton, thread.transcript)) {
+            let commas = |token: &TokenId| self.vocabulary.text(*token).contains(&b',');
+            let all = (0..self.vocabulary.width() as u32).map(TokenId);
+            doubtful.extend(all.filter(commas).map(Doubt::of));
+        }
+        let ruled_out = ruled_out.filter(|ruled| ruled.count() > 0);
+        if !doubtful.is_empty() || ruled_out.is_some() {
+            let doubtful = Doubt::settle(doubtful);
+            let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            builder.add_mask(&mask);
+            let tokens: Vec<TokenId> = doubtful.iter().map(|doubt| doubt.token).collect();
+            builder.remove(&tokens);
+            if let Some(ruled) = ruled_out {
+                ruled.remove_from(&mut builder, &self.vocabulary);
+            }
+            for doubt in doubtful.iter() {
+                if doubt.resolve(&self.vocabulary, automaton, threads)? {
+                    builder.added.push(doubt.token);
+                }
+            }
+            self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
+            mask = Arc::new(builder.build());
+            self.make_room(mask.memory_bytes());
+        } else if !shared {
+            self.make_room(mask.memory_bytes());
+        }
+        #[cfg(debug_assertions)]
+        super::agreement::check(&self.vocabulary, automaton, threads, &mask);
+        self.counters.computed.fetch_add(1, Ordering::Relaxed);
+        self.memo.set(state.0, mask.clone());
+        Ok(mask)
+    }
+
+    /// Counts the bytes of a mask that is about to be kept.
+    pub(super) fn make_room(&self, bytes: usize) {
+        let bytes = bytes as u64;
+        let held = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if held > self.max_bytes.load(Ordering::Relaxed) {
+            self.memo.clear();
+            self.anonymous.clear();
+            self.after_keys.lock().clear();
+            self.completions.clear();
+            self.most_after.clear();
+            self.levels.clear();
+            self.insides.lock().clear();
+            self.ruled.lock().clear();
+            self.groups.clear();
+            self.bytes.store(bytes, Ordering::Relaxed);
+            self.counters.cleared.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn collect_all(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+    ) -> Result<AnonymousMask, EngineError> {
+        let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+        builder.added.reserve(USUAL_TOKENS);
+        let mut nodes = 0;
+        let view = View::of(&self.vocabulary);
+        self.collect(automaton, view, automaton.threads(state), &mut builder, &mut nodes)?;
+        for (set, _) in automaton.token_exits(automaton.threads(state))? {
+            for &(first, last) in automaton.token_set(set) {
+                builder.added.extend((first..=last).map(TokenId));
+            }
+        }
+        if automaton.is_accepting(state) {
+            builder.added.extend_from_slice(self.vocabulary.eos());
+        }
+        self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
+        let doubtful = Doubt::settle(std::mem::take(&mut builder.doubtful));
+        let first = |token: &TokenId| self.vocabulary.text(*token).first().copied().unwrap_or(0);
+        let mut rivalled = std::mem::take(&mut builder.rivalled);
+        rivalled.sort_unstable_by_key(|token| (first(token), *token));
+        rivalled.dedup();
+        let rivalled = rivalled.chunk_by(|one, next| first(one) == first(next));
+        let rivalled = rivalled.map(|tokens| (first(&tokens[0]), tokens.into())).collect();
+        let doubtful = doubtful.into();
+        Ok(AnonymousMask { mask: Arc::new(builder.build()), doubtful, rivalled })
+    }
+
+    /// The tokens below a node of a trie that some thread can read.
+    fn collect(
+        &self,
+        automaton: &Automaton,
+        view: View<'_>,
+        threads: &[Thread],
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<(), EngineError> {
+        let mut scattered = Threads::new();
+        for thread in threads {
+            let is_endless = automaton.items().stays_endless(thread)?;
+            match thread.lexeme {
+                // Sets of tokens are for whole tokens, see `collect_all`.
+                ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+                ThreadLexeme::Key if is_endless => {
+                    self.collect_keys(automaton, view, thread, builder, nodes)?;
+                }
+                ThreadLexeme::Key => {
+                    let mut keys = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                    self.collect_keys(automaton, view, thread, &mut keys, nodes)?;
+                    builder.add_rivalled(keys);
+                }
+                ThreadLexeme::Lexeme(index) => {
+                    let lexeme = automaton.lexeme(index);
+                    let state = thread.lex_state();
+                    if automaton.may_dead_end(thread)? {
+                        scattered.push(*thread);
+                        continue;
+                    }
+                    let mask = self.thread_mask(automaton, view, thread, lexeme)?;
+                    let anywhere = lexeme.spec().ends == Ends::Anywhere;
+                    if automaton.program().is_some() && anywhere && self.is_scattered(&mask) {
+                        scattered.push(*thread);
+                        continue;
+                    }
+                    *nodes += 1;
+                    add_inner(builder, &mask.inner);
+                    if !is_endless {
+                        add_rivalled(builder, &mask.inner);
+                    }
+                    let compared = automaton.ends_compared_item(thread)?;
+                    let has_history = automaton.has_history(thread.stack);
+                    let goes_on = automaton.goes_on_anyhow(thread);
+                    let asked = mask.exits.iter().filter(|group| !(goes_on && group.is_end()));
+                    automaton.find_exits(thread, asked.map(|group| group.accept))?;
+                    for group in &mask.exits {
+                        if goes_on && group.is_end() {
+                            builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+                            continue;
+                        }
+                        let stack = automaton.exit_thread(thread, group.accept)?;
+                        if compared {
+                            let spare = automaton.items().spare(stack)?;
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect_exits(automaton, group, stack, &mut after, nodes)?;
+                            let mut doubts = Doubts::new(&self.vocabulary, spare);
+                            doubts.add_exits(group);
+                            add_compared(builder, after, spare, doubts, has_history);
+                        } else {
+                            self.collect_exits(automaton, group, stack, builder, nodes)?;
+                        }
+                    }
+                    if state.accepts() {
+                        // The lexeme may have ended already: all that may follow it.
+                        let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
+                        let starts = anonymous_starts(automaton, stack)?;
+                        if compared {
+                            let spare = automaton.items().spare(stack)?;
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect(automaton, view, &starts, &mut after, nodes)?;
+                            let mut doubts = Doubts::new(&self.vocabulary, spare);
+                            doubts.add_rests(view);
+                            add_compared(builder, after, spare, doubts, has_history);
+                        } else if lexeme.spec().ends == Ends::Anywhere {
+                            self.collect(automaton, view, &starts, builder, nodes)?;
+                        } else {
+                            let mut goes_on: SmallVec<[NodeId; 64]> = SmallVec::new();
+                            for (byte, child) in view.trie.children(view.root) {
+                                if lexeme.next(state, byte)?.is_some() {
+                                    goes_on.push(child);
+                                }
+                            }
+                            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+                            self.collect(automaton, view, &starts, &mut after, nodes)?;
+                            add_without(builder, after, view.trie, &goes_on, &self.vocabulary);
+                        }
+                    }
+                }
+            }
+        }
+        if !scattered.is_empty() {
+            let before = builder.added.len();
+            walk_known(automaton, view.trie, view.root, &scattered, &mut builder.added, nodes)?;
+            if scattered.iter().any(|thread| automaton.has_history(thread.stack)) {
+                builder.rivalled.extend_from_slice(&builder.added[before..]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether too many tokens extend past a lexeme's end to use its mask.
+    fn is_scattered(&self, mask: &LexemeMask) -> bool {
+        let trie = self.vocabulary.trie();
+        let below = |node: NodeId| (trie.after(node).0 - node.0) as usize;
+        let of_group = |exit: &ExitGroup| {
+            let grafts = exit.grafts.iter().map(|&(node, _)| below(node)).sum::<usize>();
+            let everywhere = exit.everywhere.iter().map(|&node| below(node)).sum::<usize>();
+            exit.rests.len() + grafts + everywhere
+        };
+        mask.exits.iter().map(of_group).sum::<usize>() > SCATTERED_NODES
+    }
+
+    fn lexeme_mask(
+        &self,
+        view: View<'_>,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Arc<LexemeMask>, EngineError> {
+        let vocabulary = &self.vocabulary;
+        let mask = if view.trie.id() == vocabulary.trie().id() && view.root == NodeId::ROOT {
+            self.lexeme_masks.get(vocabulary, lexeme, state)?
+        } else {
+            self.lexeme_masks.below(vocabulary, view, lexeme, state)?
+        };
+        Ok(mask)
+    }
+
+    /// Returns the mask of a thread's lexeme. If only a row may follow it, and the row begins again
+    /// after some of its lexemes, one walk covers all repetitions. Blanks or signs may repeat any
+    /// number of times, and each repetition would need a trie of its own.
+    fn thread_mask(
+        &self,
+        automaton: &Automaton,
+        view: View<'_>,
+        thread: &Thread,
+        lexeme: &Lexeme,
+    ) -> Result<Arc<LexemeMask>, EngineError> {
+        let state = thread.lex_state();
+        let mask_again = |again: Verdict| match again {
+            0 => self.lexeme_mask(view, lexeme, state),
+            _ => Ok(self.lexeme_masks.again(&self.vocabulary, view, lexeme, state, again)?),
+        };
+        let Some(ignored) = automaton.ignored_again(thread)? else { return mask_again(0) };
+        let mask = mask_again(ignored)?;
+        if view.trie.id() == self.vocabulary.trie().id() {
+            // To walk all tokens once more takes longer than the tries.
+            return Ok(mask);
+        }
+        let going_on = || mask.exits.iter().filter(|group| !group.rests.is_leaf(NodeId::ROOT));
+        automaton.find_exits(thread, going_on().map(|group| group.accept))?;
+        let mut again = ignored;
+        for group in going_on() {
+            if automaton.begins_again(thread, group.accept)? {
+                again |= group.accept;
+            }
+        }
+        if again == ignored {
+            return Ok(mask);
+        }
+        mask_again(again)
+    }
+
+    fn collect_exits(
+        &self,
+        automaton: &Automaton,
+        group: &ExitGroup,
+        stack: StackId,
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<(), EngineError> {
+        if automaton.leads_nowhere(stack) {
+            return Ok(());
+        }
+        let starts = &anonymous_starts(automaton, stack)?;
+        if automaton.are_dead_ends(starts)? {
+            return Ok(());
+        }
+        builder.added.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+        let has_history = automaton.has_history(stack);
+        let is_rivalled = has_history && !automaton.items().is_endless_at(stack)?;
+        if is_rivalled {
+            builder.rivalled.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+        }
+        if !group.rests.is_leaf(NodeId::ROOT) {
+            self.counters.exit_tries.fetch_add(1, Ordering::Relaxed);
+            let view = View { trie: &group.rests, root: NodeId::ROOT };
+            self.collect(automaton, view, starts, builder, nodes)?;
+        }
+        let trie = self.vocabulary.trie();
+        for &(root, with_node) in &group.grafts {
+            if with_node {
+                builder.added.extend_from_slice(trie.tokens_at(root));
+                if is_rivalled {
+                    builder.rivalled.extend_from_slice(trie.tokens_at(root));
+                }
+            }
+            self.collect(automaton, View { trie, root }, starts, builder, nodes)?;
+        }
+        for &(root, goes_on) in &group.longest_grafts {
+            let mut after = TokenMaskBuilder::new(self.vocabulary.mask_words());
+            self.collect(automaton, View { trie, root }, starts, &mut after, nodes)?;
+            let children = trie.children(root).filter(|&(byte, _)| goes_on.contains(byte));
+            let children: SmallVec<[NodeId; 64]> = children.map(|(_, child)| child).collect();
+            add_without(builder, after, trie, &children, &self.vocabulary);
+        }
+        // At the end of the text nothing follows, so the most common case costs nothing.
+        if starts.iter().any(|start| start.lexeme != ThreadLexeme::End) {
+            let before = builder.added.len();
+            for &top in &group.everywhere {
+                for node in top.0..trie.after(top).0 {
+                    walk(automaton, trie, NodeId(node), starts, &mut builder.added, nodes)?;
+                }
+            }
+            if has_history {
+                builder.rivalled.extend_from_slice(&builder.added[before..]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the tokens that encode a prefix of `prefix`, or all of it and then an allowed
+    /// continuation of a state.
+    pub fn prefixed(
+        &self,
+        automaton: &Automaton,
+        prefix: &[u8],
+        state: StateId,
+    ) -> Result<Vec<TokenId>, EngineError> {
+        let trie = self.vocabulary.trie();
+        let mut tokens = Vec::new();
+        let mut node = NodeId::ROOT;
+        for &byte in prefix {
+            let Some(child) = trie.child(node, byte) else { return Ok(tokens) };
+            tokens.extend_from_slice(trie.tokens_at(child));
+            node = child;
+        }
+        let mut nodes = 0;
+        walk(automaton, trie, node, automaton.threads(state), &mut tokens, &mut nodes)?;
+        self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
+        Ok(tokens)
+    }
+
+    /// Whether some token that strictly extends `prefix`, itself the end of the text so far, may
+    /// follow when the threads stand after the prefix. With no threads any such token counts.
+    pub fn has_extension(
+        &self,
+        automaton: &Automaton,
+        threads: Option<&[Thread]>,
+        prefix: &[u8],
+    ) -> Result<bool, EngineError> {
+        let trie = self.vocabulary.trie();
+        let Some(node) = trie.find(prefix) else { return Ok(false) };
+        let Some(threads) = threads else {
+            return Ok(trie.tokens_below(node).len() > trie.tokens_at(node).len());
+        };
+        let mut found = false;
+        trie.walk(node, Threads::from_slice(threads), |threads, node, _| {
+            let next = automaton.step(threads, trie.byte(node))?;
+            if next.is_empty() {
+                return Ok(Descent::Skip);
+            }
+            found = !trie.tokens_at(node).is_empty();
+            Ok(if found { Descent::Stop } else { Descent::Below(next) })
+        })
+        .map(|()| found)
+    }
+}
+
+/// Takes in what has been collected but for the tokens below some nodes, siblings in order.
+fn add_without(
+    builder: &mut TokenMaskBuilder,
+    mut collected: TokenMaskBuilder,
+    trie: &ByteTrie,
+    nodes: &[NodeId],
+    vocabulary: &Vocabulary,
+) {
+    if nodes.is_empty() || collected.as_tokens().is_some_and(<[TokenId]>::is_empty) {
+        builder.add_all(collected);
+        return;
+    }
+    let listed = if trie.id() == vocabulary.trie().id() {
+        // Adjacent ranges are merged.
+        let mut ranges: SmallVec<[Range<usize>; 16]> = SmallVec::new();
+        for &node in nodes {
+            let own = trie.places_below(node);
+            match ranges.last_mut() {
+                Some(last) if last.end == own.start => last.end = own.end,
+                _ => ranges.push(own),
+            }
+        }
+        collected.remove_where(|token| {
+            let place = vocabulary.place_in_trie(token);
+            let after = ranges.partition_point(|range| range.start <= place);
+            after > 0 && ranges[after - 1].contains(&place)
+        })
+    } else {
+        let below = nodes.iter().flat_map(|&node| trie.tokens_below(node).iter().copied());
+        let below: FxHashSet<TokenId> = below.collect();
+        collected.remove_where(|token| below.contains(&token))
+    };
+    if listed {
+        builder.add_all(collected);
+        return;
+    }
+    let mut row = vec![0; vocabulary.mask_words()];
+    builder.doubtful.extend_from_slice(&collected.doubtful);
+    builder.rivalled.extend_from_slice(&collected.rivalled);
+    collected.build().fill(&mut row);
+    for &node in nodes {
+        clear_bits(&mut row, trie.tokens_below(node));
+    }
+    let count: u32 = row.iter().map(|word| word.count_ones()).sum();
+    if count as usize <= vocabulary.mask_words() / 4 {
+        builder.added.extend(bits(&row));
+    } else {
+        builder.add_bitmap(&row.into());
+    }
+}
+
+/// Adds the continuations after an item that later ones are compared with. Of the tokens that may
+/// depend on the item, only those are doubtful that follow an unknown item, unless the array
+/// requires a repeated one.
+fn add_compared(
+    builder: &mut TokenMaskBuilder,
+    after: TokenMaskBuilder,
+    spare: Spare,
+    doubts: Doubts<'_>,
+    has_history: bool,
+) {
+    if spare == Spare::None {
+        builder.doubtful.extend(doubts.found());
+    } else {
+        let may_come = after.to_set();
+        let may_come = |doubt: &Doubt| may_come.contains(&doubt.token);
+        builder.doubtful.extend(doubts.found().into_iter().filter(may_come));
+    }
+    match has_history {
+        true => builder.add_rivalled(after),
+        false => builder.add_all(after),
+    }
+}
+
+/// The thread with all that it has recorded forgotten.
+fn without_texts(thread: &Thread) -> Thread {
+    let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
+    Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
+}
+
+/// Returns the threads that may begin on a stack, whatever is recorded.
+fn anonymous_starts(
+    automaton: &Automaton,
+    stack: StackId,
+) -> Result<Cow<'_, [Thread]>, EngineError> {
+    let starts = automaton.starts(stack)?;
+    // Mostly nothing is recorded there.
+    if starts.iter().all(|start| start.transcript == TextId::NONE) {
+        return Ok(Cow::Borrowed(starts));
+    }
+    Ok(Cow::Owned(automaton.following(stack, TextId::ANY)?.into_vec()))
+}
+
+fn add_rivalled(builder: &mut TokenMaskBuilder, inner: &Inner) {
+    match inner {
+        Inner::Few(tokens) => builder.rivalled.extend_from_slice(tokens),
+        Inner::Many(bitmap) => builder.rivalled.extend(bits(bitmap)),
+    }
+}
+
+fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {
+    match inner {
+        Inner::Few(tokens) => builder.added.extend_from_slice(tokens),
+        Inner::Many(bitmap) => builder.add_bitmap(bitmap),
+    }
+}
+
+/// Adds every token below a node of a trie that the threads can read.
+pub(super) fn walk(
+    automaton: &Automaton,
+    trie: &ByteTrie,
+    root: NodeId,
+    threads: &[Thread],
+    found: &mut Vec<TokenId>,
+    nodes: &mut u64,
+) -> Result<(), EngineError> {
+    trie.walk(root, Threads::from_slice(threads), |threads, node, _| {
+        let next = automaton.step(threads, trie.byte(node))?;
+        *nodes += 1;
+        if next.is_empty() {
+            return Ok(Descent::Skip);
+        }
+        found.extend_from_slice(trie.tokens_at(node));
+        Ok(Descent::Below(next))
+    })
+}
