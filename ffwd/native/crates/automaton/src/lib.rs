@@ -66,6 +66,7 @@ mod layouts;
 mod limit_bounds;
 mod limits;
 pub mod marks;
+mod members;
 mod memory;
 mod monitor;
 mod name_set;

@@ -451,7 +451,7 @@ impl Automaton {
             if after.is_final() {
                 let ended = Thread { transcript, ..opened };
                 let stack = self.exit_thread(&ended, lexeme.accept(after))?;
-                next.extend(self.following_alive(stack, transcript)?);
+                next.extend(self.following_alive(stack, transcript, true)?);
             } else {
                 let text = self.append(thread.text, byte)?;
                 let thread = Thread { state: after.0, text, transcript, ..opened };

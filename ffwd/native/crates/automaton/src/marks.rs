@@ -229,14 +229,14 @@ impl Automaton {
         let mut names = Threads::new();
         let child = json.keys.child(&node, byte)?;
         if child.is_some() {
-            self.step_key(thread, byte, &mut names)?;
+            self.step_key(thread, byte, true, &mut names)?;
             let begun: &[Mark] = if is_first { &[Mark::KeyBegins] } else { &[] };
             let marks = marks.and(Edge::Before, begun);
             names.iter().for_each(|&thread| out(&marks, thread));
             return Ok(());
         }
         if byte == b'"' && !is_first && !matches!(json.keys.terminal(&node), Terminal::None) {
-            self.step_key(thread, byte, &mut names)?;
+            self.step_key(thread, byte, true, &mut names)?;
             let marks = marks.and(Edge::After, &[Mark::KeyEnds]);
             names.iter().for_each(|&thread| out(&marks, thread));
             return Ok(());

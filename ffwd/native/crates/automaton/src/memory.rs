@@ -140,7 +140,7 @@ impl Automaton {
                 + json.object_states.memory_bytes()
                 + json.object_pendings.memory_bytes()
                 + json.array_states.memory_bytes()
-                + json.histories.sets.memory_bytes()
+                + json.histories.memory_bytes()
                 + json.array_pendings.memory_bytes();
             bytes.keys = json.keys.memory_bytes();
             bytes.schema = json.schema.memory_bytes();

@@ -11,7 +11,8 @@ use super::error::EngineError;
 use super::frame::Frame;
 use super::history::Histories;
 use super::keys::TextId;
-use super::thread::Thread;
+use super::members::{open_place, OpenPlace, Step};
+use super::thread::{Thread, ThreadLexeme};
 use super::used_keys::UsedId;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
@@ -81,8 +82,28 @@ pub enum Beside {
     Nothing,
     /// A scalar: its place, its lexeme, and the state of that.
     Scalar(RivalPlace, (u32, LexState)),
+    /// A scalar in a container, or a name: its place among those that containers have there which
+    /// agree with the rest so far. What is one of these is no item that came if the rest differs.
+    Member(RivalPlace, (u32, LexState)),
     /// Something else.
     Other,
+}
+
+/// The values that containers have where an item is being written, what is written there, and what
+/// reads it.
+struct MemberValues {
+    values: UsedId,
+    written: Vec<u8>,
+    lexeme: (u32, LexState),
+}
+
+/// What the containers that agree with an item so far have where it is being written.
+enum Agreed {
+    /// Nothing that could equal it, or none agrees.
+    None,
+    Values(MemberValues),
+    /// Something else.
+    Unknown,
 }
 
 impl RivalPlace {
@@ -172,20 +193,112 @@ impl Automaton {
                 return Ok(Beside::Other);
             }
         }
-        let mut levels = self.levels(json, thread.stack);
-        let Some((level, _, history)) = levels.next() else { return Ok(Beside::Nothing) };
-        let scalar = self.scalar_of(thread, level).filter(|_| levels.next().is_none());
-        let (Some(scalar), false) = (scalar, thread.transcript == TextId::ANY) else {
-            return Ok(Beside::Other);
-        };
-        let item = self.item_text(json, thread, level);
-        if has_exponent(&item) {
+        let mut levels = self.levels(json, thread.stack).peekable();
+        if levels.peek().is_none() {
+            return Ok(Beside::Nothing);
+        }
+        if thread.transcript == TextId::ANY {
             return Ok(Beside::Other);
         }
-        Ok(match RivalPlace::of(&json.histories, history, &item) {
-            Some(place) => Beside::Scalar(place, scalar),
+        let mut found: SmallVec<[MemberValues; 2]> = SmallVec::new();
+        let mut is_item = false;
+        for (level, _, history) in levels {
+            let item = self.item_text(json, thread, level);
+            found.push(match self.scalar_of(thread, level) {
+                Some(lexeme) => {
+                    is_item = true;
+                    MemberValues { values: history, written: item, lexeme }
+                }
+                None => match self.member_values(json, thread, history, item)? {
+                    Agreed::None => continue,
+                    Agreed::Unknown => return Ok(Beside::Other),
+                    Agreed::Values(values) => values,
+                },
+            });
+        }
+        let Some(MemberValues { written, lexeme, .. }) = found.first() else {
+            return Ok(Beside::Nothing);
+        };
+        if has_exponent(written) {
+            return Ok(Beside::Other);
+        }
+        // An item may be within another one.
+        let mut all = UsedId::EMPTY;
+        for MemberValues { values, .. } in &found {
+            all = json.histories.sets.union(all, *values)?;
+        }
+        Ok(match RivalPlace::of(&json.histories, all, written) {
+            Some(place) if is_item && found.len() == 1 => Beside::Scalar(place, *lexeme),
+            Some(place) => Beside::Member(place, *lexeme),
             None => Beside::Nothing,
         })
+    }
+
+    /// What the containers that agree with an item so far have where a thread is in it.
+    fn member_values(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        history: UsedId,
+        mut item: Vec<u8>,
+    ) -> Result<Agreed, EngineError> {
+        if item.is_empty() {
+            return Ok(Agreed::Unknown);
+        }
+        let agreed = json.histories.agreed(&json.schema, history, &item)?;
+        if agreed == UsedId::EMPTY {
+            return Ok(Agreed::None);
+        }
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(Agreed::Unknown) };
+        let is_name = match self.cell(thread.stack).frame {
+            Frame::Value(_) => false,
+            Frame::ObjectOpen(_) | Frame::ObjectKey(_) => true,
+            _ => return Ok(Agreed::Unknown),
+        };
+        let state = thread.lex_state();
+        let Some(OpenPlace { path, start }) = open_place(&item) else {
+            return Ok(Agreed::Unknown);
+        };
+        let is_start = self.lexeme(index).is_start(state);
+        if json.layouts.place(index).is_some()
+            || is_name != (path.last() == Some(&Step::Names))
+            || is_start != (start == item.len())
+        {
+            return Ok(Agreed::Unknown);
+        }
+        Ok(match json.histories.values_at(&json.schema, agreed, &path)? {
+            None => Agreed::Unknown,
+            Some(UsedId::EMPTY) => Agreed::None,
+            Some(values) => {
+                let written = item.split_off(start);
+                Agreed::Values(MemberValues { values, written, lexeme: (index, state) })
+            }
+        })
+    }
+
+    /// Whether the member that a thread is in the middle of tells an item from all that came, or can
+    /// do so. `is_only`: no other item is within the item, or around it.
+    pub(super) fn is_member_apart(
+        &self,
+        json: &JsonParts,
+        thread: &Thread,
+        history: UsedId,
+        item: &[u8],
+        is_only: bool,
+    ) -> Result<bool, EngineError> {
+        match self.member_values(json, thread, history, item.to_vec())? {
+            Agreed::None => Ok(true),
+            Agreed::Values(MemberValues { written, .. }) if has_exponent(&written) => Ok(false),
+            Agreed::Values(MemberValues { values, written, lexeme }) => {
+                match RivalPlace::of(&json.histories, values, &written) {
+                    None => Ok(true),
+                    Some(place) => {
+                        Ok(is_only && self.scalar_left(json, place, lexeme)? == Left::Something)
+                    }
+                }
+            }
+            Agreed::Unknown => Ok(false),
+        }
     }
 
     /// The place of a scalar after a byte more.

@@ -159,6 +159,7 @@ impl Automaton {
     #[cold]
     fn find_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
         let Some(json) = self.json() else { return Ok(true) };
+        let is_only = self.levels(json, thread.stack).nth(1).is_none();
         for (level, pending, history) in self.levels(json, thread.stack) {
             if self.is_endless_below(json, thread, level, false)? {
                 continue;
@@ -171,6 +172,9 @@ impl Automaton {
                 if !self.is_scalar_alive(json, (lexeme, state), history, &item)? {
                     return Ok(false);
                 }
+                continue;
+            }
+            if self.is_member_apart(json, thread, history, &item, is_only)? {
                 continue;
             }
             if !self.finds_other(json, thread, level, pending, history, item)? {

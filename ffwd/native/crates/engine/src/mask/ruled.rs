@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::rivalled::SettledRivalled;
 use super::state_mask::Masker;
 use super::token_set::{set_bits, TokenMaskBuilder, FEW};
 use ffwd_automaton::{
@@ -52,17 +53,21 @@ impl Ruled {
 }
 
 /// What the items that came rule out in a state.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RuledOut {
+    /// What makes an item one that came.
     found: SmallVec<[Arc<Ruled>; 2]>,
-    /// The bytes of which the tokens that begin with them have been looked at; `None` if all have.
-    bytes: Option<SmallVec<[u8; 16]>>,
+    /// What makes a part of an item, or one reading of it, the same as that of items that came.
+    parts: SmallVec<[Arc<Ruled>; 2]>,
+    /// The first bytes of tokens that other threads may read, of which nothing is known.
+    unknown: SmallVec<[u8; 16]>,
+    is_unknown: bool,
 }
 
 impl RuledOut {
     /// Whether what is ruled out of the tokens that begin with a byte has been found.
     pub fn has_found(&self, byte: u8) -> bool {
-        self.bytes.as_ref().is_none_or(|bytes| bytes.contains(&byte))
+        !self.is_unknown && !self.unknown.contains(&byte)
     }
 
     /// How many tokens are ruled out.
@@ -70,75 +75,110 @@ impl RuledOut {
         self.found.iter().map(|ruled| ruled.count).sum()
     }
 
-    fn visit<'r>(&'r self, enters: impl Fn(&Ruled) -> bool, mut each: impl FnMut(&'r Ruled)) {
-        let mut pending: SmallVec<[&Ruled; 64]> = self.found.iter().map(|ruled| &**ruled).collect();
-        while let Some(ruled) = pending.pop() {
-            each(ruled);
-            pending.extend(ruled.below.iter().map(|below| &**below).filter(|below| enters(below)));
-        }
-    }
-
-    fn subtrees<'t>(&self, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
-        let found = |ruled: &Ruled| {
-            ruled.out.iter().for_each(|&node| each(trie.tokens_below(node)));
-        };
-        self.visit(|ruled| ruled.count > 0, found);
-    }
-
     /// Takes the tokens that are ruled out from what has been collected.
     pub fn remove_from(&self, builder: &mut TokenMaskBuilder, vocabulary: &Vocabulary) {
         let trie = vocabulary.trie();
         if self.count() <= FEW {
             let mut tokens: SmallVec<[TokenId; FEW]> = SmallVec::new();
-            self.subtrees(trie, |found| tokens.extend_from_slice(found));
+            out_of(&self.found, trie, |found| tokens.extend_from_slice(found));
             builder.remove(&tokens);
             return;
         }
         let mut row = vec![0; vocabulary.mask_words()];
-        self.subtrees(trie, |found| set_bits(&mut row, found));
+        out_of(&self.found, trie, |found| set_bits(&mut row, found));
         builder.remove_bitmap(&row);
     }
 
-    /// The tokens that must be read byte by byte.
-    pub fn asked(&self) -> Vec<TokenId> {
+    /// The tokens that must be read byte by byte, of those that items that came may rule out.
+    pub fn asked(&self, rivalled: &SettledRivalled, vocabulary: &Vocabulary) -> Vec<TokenId> {
         let mut tokens = Vec::new();
-        self.visit(|ruled| ruled.has_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+        let is_asked = |ruled: &Ruled| ruled.has_asked;
+        visit(&self.found, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+        let is_any = |ruled: &Ruled| !ruled.is_nothing();
+        visit(&self.parts, is_any, |ruled| tokens.extend_from_slice(&ruled.asked));
+        out_of(&self.parts, vocabulary.trie(), |found| tokens.extend_from_slice(found));
+        tokens.retain(|&token| rivalled.has(vocabulary, token));
         tokens
     }
 }
 
+fn visit<'r>(
+    found: &'r [Arc<Ruled>],
+    enters: impl Fn(&Ruled) -> bool,
+    mut each: impl FnMut(&'r Ruled),
+) {
+    let mut pending: SmallVec<[&Ruled; 64]> = found.iter().map(|ruled| &**ruled).collect();
+    while let Some(ruled) = pending.pop() {
+        each(ruled);
+        pending.extend(ruled.below.iter().map(|below| &**below).filter(|below| enters(below)));
+    }
+}
+
+fn out_of<'t>(found: &[Arc<Ruled>], trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
+    let subtrees = |ruled: &Ruled| {
+        ruled.out.iter().for_each(|&node| each(trie.tokens_below(node)));
+    };
+    visit(found, |ruled| ruled.count > 0, subtrees);
+}
+
 impl Masker {
     /// What the items that came rule out of the scalars that threads are in, or that may begin.
-    /// `None` if several threads may read the same of it.
     pub(super) fn ruled_out(
         &self,
         automaton: &Automaton,
         threads: &[Thread],
-    ) -> Result<Option<RuledOut>, EngineError> {
-        let mut found = SmallVec::new();
-        let mut bytes = SmallVec::new();
+    ) -> Result<RuledOut, EngineError> {
+        let mut ruled = RuledOut::default();
         for (at, thread) in threads.iter().enumerate() {
-            let Beside::Scalar(place, (index, state)) = automaton.beside(thread)? else { continue };
-            let below = self.ruled_below(automaton, place, (index, state), NodeId::ROOT, 0)?;
-            if !below.is_nothing() {
-                found.push(below);
-            }
-            if threads.len() == 1 {
-                return Ok(Some(RuledOut { found, bytes: None }));
-            }
-            for (byte, _) in self.vocabulary.trie().children(NodeId::ROOT) {
-                if automaton.lexeme(index).next(state, byte)?.is_none() {
+            let beside = automaton.beside(thread)?;
+            let (place, lexeme) = match beside {
+                Beside::Nothing => continue,
+                Beside::Scalar(place, lexeme) | Beside::Member(place, lexeme) => (place, lexeme),
+                Beside::Other => {
+                    ruled.is_unknown |= threads.len() == 1;
+                    for byte in self.first_bytes(automaton, thread)? {
+                        ruled.unknown.push(byte);
+                    }
                     continue;
                 }
-                for (other, thread) in threads.iter().enumerate() {
-                    if other != at && may_read(automaton, thread, byte)? {
-                        return Ok(None);
+            };
+            let below = self.ruled_below(automaton, place, lexeme, NodeId::ROOT, 0)?;
+            if below.is_nothing() {
+                continue;
+            }
+            let others = || threads.iter().enumerate().filter(|&(other, _)| other != at);
+            let mut is_alone = matches!(beside, Beside::Scalar(..));
+            if is_alone && threads.len() > 1 {
+                'bytes: for byte in self.first_bytes(automaton, thread)? {
+                    for (_, other) in others() {
+                        if may_read(automaton, other, byte)? {
+                            is_alone = false;
+                            break 'bytes;
+                        }
                     }
                 }
+            }
+            match is_alone {
+                true => ruled.found.push(below),
+                false => ruled.parts.push(below),
+            }
+        }
+        Ok(ruled)
+    }
+
+    /// The first bytes of tokens that a thread may read.
+    fn first_bytes(
+        &self,
+        automaton: &Automaton,
+        thread: &Thread,
+    ) -> Result<SmallVec<[u8; 32]>, EngineError> {
+        let mut bytes = SmallVec::new();
+        for (byte, _) in self.vocabulary.trie().children(NodeId::ROOT) {
+            if may_read(automaton, thread, byte)? {
                 bytes.push(byte);
             }
         }
-        Ok(Some(RuledOut { found, bytes: Some(bytes) }))
+        Ok(bytes)
     }
 
     /// What is ruled out below a node of the vocabulary's trie. It is found where that and the trie
