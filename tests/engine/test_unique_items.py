@@ -158,6 +158,14 @@ def every(name: str) -> tuple[dict, list]:
         case "kinds":
             schema = {"anyOf": [TEXT, closed(a=TEXT), closed(a={"enum": [1, 10, 12]}), FLAG]}
             values = [*LETTERS, *({"a": a} for a in [*LETTERS, 1, 10, 12]), False, True]
+        case "kinds within":
+            schema = {
+                **UNIQUE,
+                "prefixItems": [{"enum": ["", "b"]}, {"enum": ["", ["a", "b"]]}],
+                "items": False,
+                "minItems": 2,
+            }
+            values = [["", ["a", "b"]], ["b", ""], ["b", ["a", "b"]]]
         case "unique within":
             within = {"type": "array", "uniqueItems": True, "items": TEXT, "maxItems": 2}
             schema = closed(a=within)
@@ -177,7 +185,9 @@ def places(texts: list[str], chosen: random.Random) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("left", [1, 2, 5, 40, 100])
-@pytest.mark.parametrize("name", ["members", "within", "items", "names", "kinds", "unique within"])
+@pytest.mark.parametrize(
+    "name", ["members", "within", "items", "names", "kinds", "kinds within", "unique within"]
+)
 def test_last_item_is_any_that_has_not_come(
     vocabulary: ffwd.Vocabulary, name: str, left: int
 ) -> None:
@@ -241,7 +251,7 @@ def test_members_are_compared_with_those_of_earlier_items_alone(
 ) -> None:
     """Few tokens must be read byte by byte, and no call takes many steps, however many came."""
     compiled = ffwd.json_schema({**UNIQUE, "items": items}, whitespace="compact")
-    limits = ffwd.Limits(call_steps=6_000_000)
+    limits = ffwd.Limits(call_steps=20_000)
     grammar = ffwd.compile(compiled, vocabulary, limits=limits)
     matcher = grammar.matcher()
     row = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
@@ -250,4 +260,4 @@ def test_members_are_compared_with_those_of_earlier_items_alone(
         matcher.fill_bitmask(row, 0)
         assert matcher.accept_token(token)
     assert matcher.is_accepting()
-    assert grammar.stats()["doubts_resolved"] < 50 * len(tokens)
+    assert grammar.stats()["doubts_resolved"] < 4 * len(tokens)

@@ -78,6 +78,7 @@ mod pointer;
 pub mod punctuation;
 mod rival_place;
 mod rivals;
+mod room;
 mod rows;
 pub mod rules;
 mod swallowed;

@@ -132,7 +132,8 @@ fn step_to(container: &[u8], name: Option<std::ops::Range<usize>>, place: usize)
 
 impl Histories {
     /// The values that are no containers, or the names, that containers have at a place: those of a
-    /// set of ids, each with its nibbles. `None` if it is not known what these are.
+    /// set of ids, each with its nibbles. They count as often as containers have them. `None` if it is
+    /// not known what these are.
     pub(super) fn values_at(
         &self,
         set: &SchemaSet,
@@ -168,7 +169,7 @@ impl Histories {
             for &(nibble, child) in self.sets.children(node) {
                 let key = (child, before << 4 | u32::from(nibble), depth + 1, path_id);
                 let Some(below) = self.values_below(set, key, path)? else { return Ok(None) };
-                values = self.sets.union(values, below)?;
+                values = self.sets.sum(values, below)?;
             }
         }
         // Where ids do not branch, the next node is as quickly found.

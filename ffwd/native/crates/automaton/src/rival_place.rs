@@ -83,8 +83,9 @@ pub enum Beside {
     /// A scalar: its place, its lexeme, and the state of that.
     Scalar(RivalPlace, (u32, LexState)),
     /// A scalar in a container, or a name: its place among those that containers have there which
-    /// agree with the rest so far. What is one of these is no item that came if the rest differs.
-    Member(RivalPlace, (u32, LexState)),
+    /// agree with the rest so far, and how many of these the item can still be told from whatever it
+    /// is.
+    Member(RivalPlace, (u32, LexState), u32),
     /// Something else.
     Other,
 }
@@ -99,7 +100,7 @@ struct MemberValues {
 
 /// What the containers that agree with an item so far have where it is being written.
 enum Agreed {
-    /// Nothing that could equal it, or none agrees.
+    /// None of them agrees.
     None,
     Values(MemberValues),
     /// Something else.
@@ -227,11 +228,27 @@ impl Automaton {
         for MemberValues { values, .. } in &found {
             all = json.histories.sets.union(all, *values)?;
         }
-        Ok(match RivalPlace::of(&json.histories, all, written) {
-            Some(place) if is_item && found.len() == 1 => Beside::Scalar(place, *lexeme),
-            Some(place) => Beside::Member(place, *lexeme),
-            None => Beside::Nothing,
-        })
+        let Some(place) = RivalPlace::of(&json.histories, all, written) else {
+            return Ok(Beside::Nothing);
+        };
+        if is_item && found.len() == 1 {
+            return Ok(Beside::Scalar(place, *lexeme));
+        }
+        let is_alone = self.levels(json, thread.stack).nth(1).is_none();
+        let room = if is_alone { self.room_after(thread)?.saturating_sub(1) } else { 0 };
+        Ok(Beside::Member(place, *lexeme, room))
+    }
+
+    /// How many of the items that came begin as what is written at a place, at most.
+    pub fn count_from(&self, place: RivalPlace) -> u32 {
+        let Some(json) = self.json() else { return 0 };
+        let sets = &json.histories.sets;
+        match place {
+            RivalPlace::Start(node) | RivalPlace::Text(node) => sets.count(node),
+            // Zero has one entry, whatever its sign.
+            RivalPlace::Number(NumberPlace { is_zero: true, .. }) => u32::MAX,
+            RivalPlace::Number(NumberPlace { node, .. }) => sets.count(node),
+        }
     }
 
     /// What the containers that agree with an item so far have where a thread is in it.
@@ -268,7 +285,6 @@ impl Automaton {
         }
         Ok(match json.histories.values_at(&json.schema, agreed, &path)? {
             None => Agreed::Unknown,
-            Some(UsedId::EMPTY) => Agreed::None,
             Some(values) => {
                 let written = item.split_off(start);
                 Agreed::Values(MemberValues { values, written, lexeme: (index, state) })
@@ -277,7 +293,8 @@ impl Automaton {
     }
 
     /// Whether the member that a thread is in the middle of tells an item from all that came, or can
-    /// do so. `is_only`: no other item is within the item, or around it.
+    /// do so. `is_only`: no other item is within the item, or around it. Otherwise what has not begun
+    /// may be ruled out there.
     pub(super) fn is_member_apart(
         &self,
         json: &JsonParts,

@@ -47,6 +47,8 @@ pub(super) struct KnownRivals {
     pub(super) many: Mutex<FxHashMap<(u32, LexState), bool>>,
     /// What scalars can become, by their places and the states of their lexemes.
     pub(super) left: Mutex<FxHashMap<(RivalPlace, u32, LexState), Left>>,
+    /// In how many ways items go on after a member, by the stack whatever came, and its lexeme.
+    pub(super) rooms: Mutex<FxHashMap<(StackId, u32), u32>>,
 }
 
 impl Automaton {
@@ -615,7 +617,7 @@ impl Automaton {
     }
 
     /// The byte that must come next, where that is plain to see.
-    fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+    pub(super) fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
         let mut bytes = smallvec::SmallVec::new();
         Ok(match self.list_bytes(threads, &mut bytes)? {
             true => bytes.first().copied().filter(|_| bytes.len() == 1),

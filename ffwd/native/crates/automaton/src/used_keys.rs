@@ -48,6 +48,8 @@ impl UsedNode {
 enum Operation {
     /// The keys of any of them.
     Union,
+    /// The same, and what both have counts twice.
+    Sum,
     /// The keys of both.
     Common,
 }
@@ -114,6 +116,11 @@ impl UsedKeys {
         self.join(Operation::Union, one, other)
     }
 
+    /// The keys of any of two sets, and what both have counts twice.
+    pub fn sum(&self, one: UsedId, other: UsedId) -> Result<UsedId, LimitExceeded> {
+        self.join(Operation::Sum, one, other)
+    }
+
     /// The keys of both of two sets.
     pub fn common(&self, one: UsedId, other: UsedId) -> Result<UsedId, LimitExceeded> {
         self.join(Operation::Common, one, other)
@@ -151,13 +158,13 @@ impl UsedKeys {
                         (at, beside) = (at + 1, beside + 1);
                     }
                     (Some(left), right) if right.is_none_or(|right| left < right) => {
-                        if operation == Operation::Union {
+                        if operation != Operation::Common {
                             children.push(a.children[at]);
                         }
                         at += 1;
                     }
                     _ => {
-                        if operation == Operation::Union {
+                        if operation != Operation::Common {
                             children.push(b.children[beside]);
                         }
                         beside += 1;
@@ -168,12 +175,13 @@ impl UsedKeys {
                 continue;
             }
             meter::charge(1)?;
-            let ends = match operation {
-                Operation::Union => a.ends || b.ends,
-                Operation::Common => a.ends && b.ends,
-            };
             let below = children.iter().map(|&(_, child)| self.count(child)).sum::<u32>();
-            let joined = UsedNode::new(children, ends, below + u32::from(ends));
+            let (ends, own) = match operation {
+                Operation::Union => (a.ends || b.ends, u32::from(a.ends || b.ends)),
+                Operation::Sum => (a.ends || b.ends, self.own_count(a) + self.own_count(b)),
+                Operation::Common => (a.ends && b.ends, u32::from(a.ends && b.ends)),
+            };
+            let joined = UsedNode::new(children, ends, below + own);
             last = UsedId(self.nodes.intern(joined)?);
             self.joined.lock().insert((operation, one, other), last);
             pending.pop();
@@ -181,12 +189,17 @@ impl UsedKeys {
         Ok(last)
     }
 
+    /// How often a key that ends at a node counts.
+    fn own_count(&self, node: &UsedNode) -> u32 {
+        node.count - node.children.iter().map(|&(_, child)| self.count(child)).sum::<u32>()
+    }
+
     /// What two sets make, where that is plain or has been found.
     fn known_join(&self, operation: Operation, one: UsedId, other: UsedId) -> Option<UsedId> {
         let (one, other) = (one.min(other), one.max(other));
         match operation {
-            _ if one == other => Some(one),
-            Operation::Union if one == UsedId::EMPTY => Some(other),
+            Operation::Union | Operation::Sum if one == UsedId::EMPTY => Some(other),
+            Operation::Union | Operation::Common if one == other => Some(one),
             Operation::Common if one == UsedId::EMPTY => Some(one),
             _ => self.joined.lock().get(&(operation, one, other)).copied(),
         }
@@ -261,6 +274,11 @@ mod tests {
                 assert_eq!(found, plain);
                 assert_eq!(sets.count(joined) as usize, plain.len());
             }
+            let sum = sets.sum(*one, *other).unwrap();
+            let mut found = BTreeSet::new();
+            keys(&sets, sum, &mut Vec::new(), &mut found);
+            assert_eq!(found, left | right);
+            assert_eq!(sets.count(sum) as usize, left.len() + right.len());
         }
     }
 }

@@ -26,13 +26,16 @@ const MAX_DEPTH: usize = 48;
 /// that are the same there.
 #[derive(Debug, Default)]
 pub(super) struct Ruled {
-    /// Subtrees of the vocabulary's trie of which all tokens are ruled out.
-    out: Box<[NodeId]>,
+    /// Subtrees of the vocabulary's trie of which all tokens are ruled out, and how many items, at
+    /// most, go on so.
+    out: Box<[(NodeId, u32)]>,
     /// Tokens that must be read byte by byte.
     asked: Box<[TokenId]>,
     below: Box<[Arc<Ruled>]>,
     /// How many tokens are ruled out here and below.
     count: usize,
+    /// The most items that go on as one of these.
+    most: u32,
     has_asked: bool,
 }
 
@@ -58,7 +61,8 @@ pub(super) struct RuledOut {
     /// What makes an item one that came.
     found: SmallVec<[Arc<Ruled>; 2]>,
     /// What makes a part of an item, or one reading of it, the same as that of items that came.
-    parts: SmallVec<[Arc<Ruled>; 2]>,
+    /// As these may differ from some in what follows, it counts how many go on so.
+    parts: SmallVec<[(Arc<Ruled>, u32); 2]>,
     /// The first bytes of tokens that other threads may read, of which nothing is known.
     unknown: SmallVec<[u8; 16]>,
     is_unknown: bool,
@@ -80,12 +84,12 @@ impl RuledOut {
         let trie = vocabulary.trie();
         if self.count() <= FEW {
             let mut tokens: SmallVec<[TokenId; FEW]> = SmallVec::new();
-            out_of(&self.found, trie, |found| tokens.extend_from_slice(found));
+            self.out_of_found(trie, |found| tokens.extend_from_slice(found));
             builder.remove(&tokens);
             return;
         }
         let mut row = vec![0; vocabulary.mask_words()];
-        out_of(&self.found, trie, |found| set_bits(&mut row, found));
+        self.out_of_found(trie, |found| set_bits(&mut row, found));
         builder.remove_bitmap(&row);
     }
 
@@ -93,32 +97,40 @@ impl RuledOut {
     pub fn asked(&self, rivalled: &SettledRivalled, vocabulary: &Vocabulary) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         let is_asked = |ruled: &Ruled| ruled.has_asked;
-        visit(&self.found, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
-        let is_any = |ruled: &Ruled| !ruled.is_nothing();
-        visit(&self.parts, is_any, |ruled| tokens.extend_from_slice(&ruled.asked));
-        out_of(&self.parts, vocabulary.trie(), |found| tokens.extend_from_slice(found));
+        for ruled in &self.found {
+            visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+        }
+        for (ruled, room) in &self.parts {
+            visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+            out_of(ruled, *room, vocabulary.trie(), |found| tokens.extend_from_slice(found));
+        }
         tokens.retain(|&token| rivalled.has(vocabulary, token));
         tokens
     }
+
+    fn out_of_found<'t>(&self, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
+        for ruled in &self.found {
+            out_of(ruled, 0, trie, &mut each);
+        }
+    }
 }
 
-fn visit<'r>(
-    found: &'r [Arc<Ruled>],
-    enters: impl Fn(&Ruled) -> bool,
-    mut each: impl FnMut(&'r Ruled),
-) {
-    let mut pending: SmallVec<[&Ruled; 64]> = found.iter().map(|ruled| &**ruled).collect();
+fn visit<'r>(found: &'r Ruled, enters: impl Fn(&Ruled) -> bool, mut each: impl FnMut(&'r Ruled)) {
+    let mut pending: SmallVec<[&Ruled; 64]> = SmallVec::new();
+    pending.push(found);
     while let Some(ruled) = pending.pop() {
         each(ruled);
         pending.extend(ruled.below.iter().map(|below| &**below).filter(|below| enters(below)));
     }
 }
 
-fn out_of<'t>(found: &[Arc<Ruled>], trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
+/// The tokens that more than some items go on with.
+fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
     let subtrees = |ruled: &Ruled| {
-        ruled.out.iter().for_each(|&node| each(trie.tokens_below(node)));
+        let out = ruled.out.iter().filter(|&&(_, items)| items > room);
+        out.for_each(|&(node, _)| each(trie.tokens_below(node)));
     };
-    visit(found, |ruled| ruled.count > 0, subtrees);
+    visit(found, |ruled| ruled.count > 0 && ruled.most > room, subtrees);
 }
 
 impl Masker {
@@ -131,9 +143,10 @@ impl Masker {
         let mut ruled = RuledOut::default();
         for (at, thread) in threads.iter().enumerate() {
             let beside = automaton.beside(thread)?;
-            let (place, lexeme) = match beside {
+            let (place, lexeme, room) = match beside {
                 Beside::Nothing => continue,
-                Beside::Scalar(place, lexeme) | Beside::Member(place, lexeme) => (place, lexeme),
+                Beside::Scalar(place, lexeme) => (place, lexeme, 0),
+                Beside::Member(place, lexeme, room) => (place, lexeme, room),
                 Beside::Other => {
                     ruled.is_unknown |= threads.len() == 1;
                     for byte in self.first_bytes(automaton, thread)? {
@@ -160,7 +173,7 @@ impl Masker {
             }
             match is_alone {
                 true => ruled.found.push(below),
-                false => ruled.parts.push(below),
+                false => ruled.parts.push((below, room)),
             }
         }
         Ok(ruled)
@@ -197,13 +210,13 @@ impl Masker {
         }
         let trie = self.vocabulary.trie();
         let lexeme = automaton.lexeme(index);
-        let (mut out, mut asked): (Vec<NodeId>, Vec<TokenId>) = (Vec::new(), Vec::new());
+        let (mut out, mut asked): (Vec<(NodeId, u32)>, Vec<TokenId>) = (Vec::new(), Vec::new());
         let mut below: Vec<Arc<Ruled>> = Vec::new();
         if automaton.is_item(place) && state.accepts() && !state.is_final() {
             // The scalar would end here.
             for (byte, child) in trie.children(node) {
                 if lexeme.next(state, byte)?.is_none() {
-                    out.push(child);
+                    out.push((child, automaton.count_from(place)));
                 }
             }
         }
@@ -224,7 +237,7 @@ impl Masker {
                 }
             };
             match automaton.left_at(there, (index, next))? {
-                Left::Nothing => out.push(child),
+                Left::Nothing => out.push((child, automaton.count_from(there))),
                 Left::Exponents => self.add_readable(lexeme, next, child, &mut asked)?,
                 Left::Something if next.is_final() || trie.is_leaf(child) => {}
                 Left::Something if depth >= MAX_DEPTH => {
@@ -239,15 +252,17 @@ impl Masker {
                 }
             }
         }
-        let tokens = out.iter().map(|&node| trie.tokens_below(node).len()).sum::<usize>();
+        let tokens = out.iter().map(|&(node, _)| trie.tokens_below(node).len()).sum::<usize>();
         let count = tokens + below.iter().map(|below| below.count).sum::<usize>();
+        let own = out.iter().map(|&(_, items)| items).max().unwrap_or(0);
+        let most = below.iter().map(|below| below.most).max().unwrap_or(0).max(own);
         let has_asked = !asked.is_empty() || below.iter().any(|below| below.has_asked);
         let ruled = match (&below[..], out.is_empty() && asked.is_empty()) {
             ([], true) => Ruled::nothing(),
             ([only], true) => only.clone(),
             _ => {
                 let (out, asked, below) = (out.into(), asked.into(), below.into());
-                let ruled = Ruled { out, asked, below, count, has_asked };
+                let ruled = Ruled { out, asked, below, count, most, has_asked };
                 self.make_room(ruled.memory_bytes());
                 Arc::new(ruled)
             }
