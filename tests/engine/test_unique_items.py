@@ -166,6 +166,9 @@ def every(name: str) -> tuple[dict, list]:
                 "minItems": 2,
             }
             values = [["", ["a", "b"]], ["b", ""], ["b", ["a", "b"]]]
+        case "pairs within":
+            schema = {**UNIQUE, "items": {"enum": ["a", "b", "c"]}, "minItems": 3, "maxItems": 3}
+            values = [list(pair) for pair in itertools.permutations("abc")]
         case "unique within":
             within = {"type": "array", "uniqueItems": True, "items": TEXT, "maxItems": 2}
             schema = closed(a=within)
@@ -186,7 +189,17 @@ def places(texts: list[str], chosen: random.Random) -> Iterator[str]:
 
 @pytest.mark.parametrize("left", [1, 2, 5, 40, 100])
 @pytest.mark.parametrize(
-    "name", ["members", "within", "items", "names", "kinds", "kinds within", "unique within"]
+    "name",
+    [
+        "members",
+        "within",
+        "items",
+        "names",
+        "kinds",
+        "kinds within",
+        "pairs within",
+        "unique within",
+    ],
 )
 def test_last_item_is_any_that_has_not_come(
     vocabulary: ffwd.Vocabulary, name: str, left: int
@@ -232,8 +245,8 @@ LONG = {"type": "string", "pattern": "^[a-z ]{1,200}$"}
             [{"a": {"b": text, "c": True}, "d": True} for text in sentences(300)],
         ),
         (
-            closed(a={"type": "integer", "minimum": 0, "maximum": 900}, b=FLAG),
-            [{"a": at // 2, "b": at % 2 == 0} for at in shuffled(list(range(1800)))],
+            closed(a={"type": "integer", "minimum": 0, "maximum": 900}, b={"enum": WORDS[:9]}),
+            [{"a": at // 2, "b": WORDS[at % 2]} for at in shuffled(list(range(1800)))],
         ),
         (
             {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::config::{Automaton, JsonParts};
 use super::error::EngineError;
-use super::frame::Frame;
+use super::frame::{Frame, StackId};
 use super::history::Histories;
 use super::keys::TextId;
 use super::members::{open_place, OpenPlace, Step};
@@ -16,10 +16,13 @@ use super::thread::{Thread, ThreadLexeme};
 use super::used_keys::UsedId;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_regular::expr::LexState;
+use ffwd_regular::expr::{LexState, Spelling};
 
 /// How many states one search for a text that has not come enters.
 pub(super) const MAX_SEARCHED: usize = 200_000;
+
+/// How many beginnings of values are looked at to find which most items have.
+const MAX_COMPARED: usize = 4096;
 
 /// The text of a scalar, or of its beginning, beside the items that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,6 +142,11 @@ impl RivalPlace {
         }
     }
 
+    /// Whether it is a zero with a sign, or the sign: zero has one entry, whatever its sign.
+    fn is_zero(self) -> bool {
+        matches!(self, Self::Number(NumberPlace { is_zero: true, .. }))
+    }
+
     /// Whether a byte begins the exponent of a number.
     fn is_exponent(self, byte: u8) -> bool {
         matches!(self, Self::Number(_)) && matches!(byte, b'e' | b'E')
@@ -234,20 +242,26 @@ impl Automaton {
         if is_item && found.len() == 1 {
             return Ok(Beside::Scalar(place, *lexeme));
         }
-        let is_alone = self.levels(json, thread.stack).nth(1).is_none();
-        let room = if is_alone { self.room_after(thread)?.saturating_sub(1) } else { 0 };
+        // Within another item, what follows may have to differ from what is written here.
+        let around = self.cell(self.level(thread.stack)).parent;
+        let room = match self.level(around) {
+            StackId::END => self.room_after(thread)?.saturating_sub(1),
+            _ => 0,
+        };
         Ok(Beside::Member(place, *lexeme, room))
     }
 
-    /// How many of the items that came begin as what is written at a place, at most.
-    pub fn count_from(&self, place: RivalPlace) -> u32 {
-        let Some(json) = self.json() else { return 0 };
+    /// How many items have what is written at a place, at most: as it is, or also each of those that
+    /// go on from there.
+    pub fn most_items(&self, place: RivalPlace, goes_on: bool) -> u32 {
+        let (Some(json), false) = (self.json(), place.is_zero()) else { return u32::MAX };
         let sets = &json.histories.sets;
-        match place {
-            RivalPlace::Start(node) | RivalPlace::Text(node) => sets.count(node),
-            // Zero has one entry, whatever its sign.
-            RivalPlace::Number(NumberPlace { is_zero: true, .. }) => u32::MAX,
-            RivalPlace::Number(NumberPlace { node, .. }) => sets.count(node),
+        let (RivalPlace::Start(node)
+        | RivalPlace::Text(node)
+        | RivalPlace::Number(NumberPlace { node, .. })) = place;
+        match goes_on {
+            true => sets.most_below(node, MAX_COMPARED),
+            false => sets.times(node),
         }
     }
 
@@ -277,7 +291,9 @@ impl Automaton {
             return Ok(Agreed::Unknown);
         };
         let is_start = self.lexeme(index).is_start(state);
+        // Names are strings; before them come line breaks.
         if json.layouts.place(index).is_some()
+            || is_name && self.lexeme(index).spec().spelling != Spelling::JsonString
             || is_name != (path.last() == Some(&Step::Names))
             || is_start != (start == item.len())
         {

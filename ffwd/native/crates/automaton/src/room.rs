@@ -78,7 +78,7 @@ impl Automaton {
         let lexeme = self.lexeme(index);
         let start = lexeme.start();
         if lexeme.spec().spelling != Spelling::JsonString {
-            return count_integers(lexeme, start);
+            return count_plain(lexeme, start);
         }
         if let Some((listed, _)) = lexeme.listed(start) {
             return Ok(u32::try_from(listed.count()).unwrap_or(MANY).min(MANY));
@@ -91,9 +91,13 @@ impl Automaton {
     }
 }
 
-/// How many texts of a lexeme are digits without a zero before them, so that each is another number.
-fn count_integers(lexeme: &Lexeme, start: LexState) -> Result<u32, EngineError> {
+/// How many texts of a lexeme are literals, or digits without a zero before them: each of these is
+/// another value.
+fn count_plain(lexeme: &Lexeme, start: LexState) -> Result<u32, EngineError> {
     let mut count = 0;
+    for byte in *b"ntf" {
+        count += u32::from(lexeme.next(start, byte)?.is_some());
+    }
     let mut pending = vec![(start, b'1')];
     while let Some((state, least)) = pending.pop() {
         for digit in least..=b'9' {

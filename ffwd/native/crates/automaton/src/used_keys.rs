@@ -222,6 +222,26 @@ impl UsedKeys {
         self.node(id).ends
     }
 
+    /// How often the key that ends here counts.
+    pub fn times(&self, id: UsedId) -> u32 {
+        self.own_count(self.node(id))
+    }
+
+    /// The same for the one of the keys that end here and below that counts most often; where there
+    /// are too many places to look at, that is at most how often all of them do.
+    pub fn most_below(&self, id: UsedId, max_places: usize) -> u32 {
+        let mut most = 0;
+        let mut pending = vec![id];
+        for _ in 0..max_places {
+            let Some(id) = pending.pop() else { return most };
+            most = most.max(self.times(id));
+            // None below counts more often than all together.
+            let below = self.children(id).iter().map(|&(_, child)| child);
+            pending.extend(below.filter(|&child| self.count(child) > most));
+        }
+        pending.into_iter().map(|id| self.count(id)).fold(most, u32::max)
+    }
+
     /// How many keys end here and below.
     pub fn count(&self, id: UsedId) -> u32 {
         self.node(id).count
@@ -279,6 +299,9 @@ mod tests {
             keys(&sets, sum, &mut Vec::new(), &mut found);
             assert_eq!(found, left | right);
             assert_eq!(sets.count(sum) as usize, left.len() + right.len());
+            let most = u32::from(!found.is_empty()) + u32::from(!(left & right).is_empty());
+            assert_eq!(sets.most_below(sum, 1000), most);
+            assert!(sets.most_below(sum, 1) >= most);
         }
     }
 }

@@ -27,14 +27,14 @@ const MAX_DEPTH: usize = 48;
 #[derive(Debug, Default)]
 pub(super) struct Ruled {
     /// Subtrees of the vocabulary's trie of which all tokens are ruled out, and how many items, at
-    /// most, go on so.
+    /// most, have the same value.
     out: Box<[(NodeId, u32)]>,
     /// Tokens that must be read byte by byte.
     asked: Box<[TokenId]>,
     below: Box<[Arc<Ruled>]>,
     /// How many tokens are ruled out here and below.
     count: usize,
-    /// The most items that go on as one of these.
+    /// The most items that have one of these values.
     most: u32,
     has_asked: bool,
 }
@@ -61,7 +61,7 @@ pub(super) struct RuledOut {
     /// What makes an item one that came.
     found: SmallVec<[Arc<Ruled>; 2]>,
     /// What makes a part of an item, or one reading of it, the same as that of items that came.
-    /// As these may differ from some in what follows, it counts how many go on so.
+    /// As these may differ from some in what follows, it counts how many have it.
     parts: SmallVec<[(Arc<Ruled>, u32); 2]>,
     /// The first bytes of tokens that other threads may read, of which nothing is known.
     unknown: SmallVec<[u8; 16]>,
@@ -124,7 +124,7 @@ fn visit<'r>(found: &'r Ruled, enters: impl Fn(&Ruled) -> bool, mut each: impl F
     }
 }
 
-/// The tokens that more than some items go on with.
+/// The tokens with a value that more than some items have.
 fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
     let subtrees = |ruled: &Ruled| {
         let out = ruled.out.iter().filter(|&&(_, items)| items > room);
@@ -216,7 +216,7 @@ impl Masker {
             // The scalar would end here.
             for (byte, child) in trie.children(node) {
                 if lexeme.next(state, byte)?.is_none() {
-                    out.push((child, automaton.count_from(place)));
+                    out.push((child, automaton.most_items(place, false)));
                 }
             }
         }
@@ -237,7 +237,7 @@ impl Masker {
                 }
             };
             match automaton.left_at(there, (index, next))? {
-                Left::Nothing => out.push((child, automaton.count_from(there))),
+                Left::Nothing => out.push((child, automaton.most_items(there, true))),
                 Left::Exponents => self.add_readable(lexeme, next, child, &mut asked)?,
                 Left::Something if next.is_final() || trie.is_leaf(child) => {}
                 Left::Something if depth >= MAX_DEPTH => {
