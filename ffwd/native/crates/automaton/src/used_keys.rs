@@ -284,7 +284,7 @@ mod tests {
                 }
                 both.push((set, plain));
             }
-            let [(one, left), (other, right)] = &both[..] else { unreachable!() };
+            let ((one, left), (other, right)) = (&both[0], &both[1]);
             for (joined, plain) in [
                 (sets.union(*one, *other).unwrap(), left | right),
                 (sets.common(*other, *one).unwrap(), left & right),
