@@ -1,7 +1,9 @@
 """Arrays of distinct items: work that does not grow, and items that no enumeration has."""
 
+import itertools
 import json
 import random
+from collections.abc import Iterator
 
 import pytest
 from cases import mask_bits
@@ -112,3 +114,163 @@ def test_items_beside_a_long_enumeration_use_none_of_it_up(vocabulary: ffwd.Voca
         assert matcher.accept_tokens(list(text.encode()))
         allowed = mask_bits(matcher)
         assert [byte for byte in range(256) if allowed[byte]] == list(left)
+
+
+def closed(**properties: dict) -> dict:
+    """Return the schema of objects with exactly these members."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+LETTERS = ["".join(text) for size in (1, 2, 3) for text in itertools.product("ab", repeat=size)]
+TEXT = {"type": "string", "pattern": "^[ab]{1,3}$"}
+FLAG = {"type": "boolean"}
+PAIRS = list(itertools.permutations(LETTERS[:6], 2))
+
+
+def every(name: str) -> tuple[dict, list]:
+    """Return a schema of items and all of its values, as often as they can be written."""
+    match name:
+        case "members":
+            schema = closed(a=TEXT, b={"type": "integer", "minimum": 0, "maximum": 12})
+            values = [{"a": a, "b": b} for a in LETTERS for b in range(13)]
+        case "within":
+            schema = closed(a=closed(b=TEXT, c=FLAG), d={"enum": ["a", "ab", None]})
+            within = [{"b": b, "c": c} for b in LETTERS for c in (False, True)]
+            values = [{"a": a, "d": d} for a in within for d in ("a", "ab", None)]
+        case "items":
+            schema = {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 2}
+            values = [list(t) for size in (1, 2) for t in itertools.product(LETTERS, repeat=size)]
+        case "names":
+            schema = {
+                "type": "object",
+                "propertyNames": {"pattern": "^[ab]{1,2}$"},
+                "additionalProperties": {"enum": ["a", 1]},
+                "minProperties": 1,
+                "maxProperties": 2,
+            }
+            values = [{a: b} for a in LETTERS[:6] for b in ("a", 1)]
+            values += [{a: b, c: d} for a, c in PAIRS for b in ("a", 1) for d in ("a", 1)]
+        case "kinds":
+            schema = {"anyOf": [TEXT, closed(a=TEXT), closed(a={"enum": [1, 10, 12]}), FLAG]}
+            values = [*LETTERS, *({"a": a} for a in [*LETTERS, 1, 10, 12]), False, True]
+        case "kinds within":
+            schema = {
+                **UNIQUE,
+                "prefixItems": [{"enum": ["", "b"]}, {"enum": ["", ["a", "b"]]}],
+                "items": False,
+                "minItems": 2,
+            }
+            values = [["", ["a", "b"]], ["b", ""], ["b", ["a", "b"]]]
+        case "pairs within":
+            schema = {**UNIQUE, "items": {"enum": ["a", "b", "c"]}, "minItems": 3, "maxItems": 3}
+            values = [list(pair) for pair in itertools.permutations("abc")]
+        case "unique within":
+            within = {"type": "array", "uniqueItems": True, "items": TEXT, "maxItems": 2}
+            schema = closed(a=within)
+            values = [{"a": [a]} for a in LETTERS] + [{"a": []}]
+            values += [{"a": list(pair)} for pair in itertools.permutations(LETTERS, 2)]
+    return schema, values
+
+
+def written(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def places(texts: list[str], chosen: random.Random) -> Iterator[str]:
+    """Yield beginnings of texts."""
+    for text in chosen.sample(texts, min(3, len(texts))):
+        yield from (text[:size] for size in range(len(text)))
+
+
+@pytest.mark.parametrize("left", [1, 2, 5, 40, 100])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "members",
+        "within",
+        "items",
+        "names",
+        "kinds",
+        "kinds within",
+        "pairs within",
+        "unique within",
+    ],
+)
+def test_last_item_is_any_that_has_not_come(
+    vocabulary: ffwd.Vocabulary, name: str, left: int
+) -> None:
+    """The mask has a token exactly if an item that has not come begins with it."""
+    items, values = every(name)
+    chosen = random.Random(f"{name} {left}")
+    distinct = list({json.dumps(value, sort_keys=True): value for value in values}.values())
+    came = chosen.sample(distinct, max(0, len(distinct) - left))
+    keys = {json.dumps(value, sort_keys=True) for value in came}
+    others = [written(value) for value in values if json.dumps(value, sort_keys=True) not in keys]
+    size = len(came) + 1
+    schema = {**UNIQUE, "items": items, "minItems": size, "maxItems": size}
+    compiled = ffwd.json_schema(schema, whitespace="compact")
+    matcher = ffwd.compile(compiled, vocabulary).matcher()
+    before = "[" + "".join(written(value) + "," for value in came)
+    assert matcher.accept_tokens(list(before.encode()))
+    for begun in places([text + "]" for text in others], chosen):
+        assert matcher.accept_tokens(list(begun.encode()))
+        rests = {(text + "]")[len(begun) :].encode() for text in others if text.startswith(begun)}
+        expected = [
+            at for at, token in enumerate(TEXTS) if any(rest.startswith(token) for rest in rests)
+        ]
+        found = [at for at, bit in enumerate(mask_bits(matcher)) if bit]
+        assert found == expected, begun
+        matcher.rollback(len(begun))
+
+
+def sentences(count: int) -> list[str]:
+    chosen = random.Random(4)
+    return [" ".join(chosen.choices(WORDS, k=4)) for _ in range(count)]
+
+
+LONG = {"type": "string", "pattern": "^[a-z ]{1,200}$"}
+
+
+@pytest.mark.parametrize(
+    ("items", "values"),
+    [
+        (closed(a=FLAG, b=LONG), [{"a": True, "b": text} for text in sentences(300)]),
+        (
+            closed(a=closed(b=LONG, c=FLAG), d=FLAG),
+            [{"a": {"b": text, "c": True}, "d": True} for text in sentences(300)],
+        ),
+        (
+            closed(a={"type": "integer", "minimum": 0, "maximum": 900}, b={"enum": WORDS[:9]}),
+            [{"a": at // 2, "b": WORDS[at % 2]} for at in shuffled(list(range(1800)))],
+        ),
+        (
+            {
+                "type": "object",
+                "propertyNames": {"pattern": "^[a-h]{1,12}$"},
+                "additionalProperties": FLAG,
+            },
+            [{word: True, WORDS[0]: False} for word in shuffled(WORDS[1:601])],
+        ),
+    ],
+    ids=["texts", "texts within", "integers", "names"],
+)
+def test_members_are_compared_with_those_of_earlier_items_alone(
+    vocabulary: ffwd.Vocabulary, items: dict, values: list
+) -> None:
+    """Few tokens must be read byte by byte, and no call takes many steps, however many came."""
+    compiled = ffwd.json_schema({**UNIQUE, "items": items}, whitespace="compact")
+    limits = ffwd.Limits(call_steps=20_000)
+    grammar = ffwd.compile(compiled, vocabulary, limits=limits)
+    matcher = grammar.matcher()
+    row = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    tokens = longest_tokens(written(values).encode())
+    for token in tokens:
+        matcher.fill_bitmask(row, 0)
+        assert matcher.accept_token(token)
+    assert matcher.is_accepting()
+    assert grammar.stats()["doubts_resolved"] < 4 * len(tokens)

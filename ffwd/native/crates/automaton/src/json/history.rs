@@ -8,9 +8,11 @@
 use std::hash::Hasher;
 use std::ops::Range;
 
+use parking_lot::Mutex;
 use rustc_hash::FxHasher;
 
 use crate::error::EngineError;
+use crate::json::members::KnownMembers;
 use crate::json::used_keys::{UsedId, UsedKeys};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
@@ -38,11 +40,17 @@ pub(crate) enum Agreeing {
 #[derive(Debug)]
 pub struct Histories {
     pub(crate) sets: UsedKeys,
+    pub(crate) members: Mutex<KnownMembers>,
 }
 
 impl Histories {
     pub fn new() -> Result<Self, LimitExceeded> {
-        Ok(Self { sets: UsedKeys::new()? })
+        Ok(Self { sets: UsedKeys::new()?, members: Mutex::default() })
+    }
+
+    /// About how many bytes of memory the sets hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.sets.memory_bytes() + self.members.lock().memory_bytes()
     }
 
     /// The set with an item more; `None` if it is in it already.
@@ -58,6 +66,7 @@ impl Histories {
         }
         let mut next = self.sets.with(history, &key)?;
         if let Some(id) = container_of(&key) {
+            self.members.lock().keep(id.0, item);
             let mut before = 0;
             for member in members(item) {
                 let mut entry = member_key(set, item, &member, &mut before)?;
@@ -116,46 +125,60 @@ impl Histories {
         bytes.iter().try_fold(from, |node, &byte| self.sets.child(node, byte))
     }
 
-    /// The containers that agree with what is written of one so far.
+    /// The containers that agree with what is written of one so far: a set of their ids, as nibbles.
+    pub(crate) fn agreed(
+        &self,
+        set: &SchemaSet,
+        history: UsedId,
+        item: &[u8],
+    ) -> Result<UsedId, EngineError> {
+        let kind = item.first().and_then(|&kind| self.sets.child(history, kind));
+        let Some(all) = kind else { return Ok(UsedId::EMPTY) };
+        let is_array = item.first() == Some(&b'[');
+        let mut agreed = None;
+        let mut before = 0;
+        for member in members(item) {
+            meter::charge(1)?;
+            let entry = member_key(set, item, &member, &mut before)?;
+            let Some(node) = self.find(history, &entry) else { return Ok(UsedId::EMPTY) };
+            agreed = Some(match agreed {
+                // The entry of an item is one of all up to it.
+                Some(others) if !is_array => self.sets.common(others, node)?,
+                _ => node,
+            });
+        }
+        Ok(agreed.unwrap_or(all))
+    }
+
+    /// The same, listed if they are few.
     pub(crate) fn agreeing(
         &self,
         set: &SchemaSet,
         history: UsedId,
         item: &[u8],
     ) -> Result<Agreeing, EngineError> {
-        let Some(&kind) = item.first() else { return Ok(Agreeing::Many(u32::MAX)) };
-        let Some(all) = self.sets.child(history, kind) else { return Ok(Agreeing::None) };
-        let mut agreeing = vec![all];
-        let mut before = 0;
-        for member in members(item) {
-            meter::charge(1)?;
-            match self.find(history, &member_key(set, item, &member, &mut before)?) {
-                Some(node) => agreeing.push(node),
-                None => return Ok(Agreeing::None),
-            }
+        if item.is_empty() {
+            return Ok(Agreeing::Many(u32::MAX));
         }
-        // Entries for members may belong to containers of the other kind.
-        let Some(&fewest) = agreeing.iter().min_by_key(|&&node| self.sets.count(node)) else {
+        let agreed = self.agreed(set, history, item)?;
+        let count = self.sets.count(agreed);
+        if count == 0 {
             return Ok(Agreeing::None);
-        };
-        let most = self.sets.count(fewest);
-        if most as usize > MAX_RIVALS {
-            return Ok(Agreeing::Many(most));
         }
-        let mut found = Vec::new();
-        let mut pending = vec![(fewest, 0u32)];
+        if count as usize > MAX_RIVALS {
+            return Ok(Agreeing::Many(count));
+        }
+        let mut found = Vec::with_capacity(count as usize);
+        let mut pending = vec![(agreed, 0u32)];
         while let Some((node, id)) = pending.pop() {
             if self.sets.ends(node) {
-                let path: Vec<u8> = nibbles(id).collect();
-                if agreeing.iter().all(|&other| self.find(other, &path).is_some()) {
-                    found.push(SchemaId(id));
-                }
+                found.push(SchemaId(id));
             }
             let children = self.sets.children(node).iter();
             pending.extend(children.map(|&(nibble, child)| (child, id << 4 | u32::from(nibble))));
         }
         found.sort_unstable();
-        Ok(if found.is_empty() { Agreeing::None } else { Agreeing::Few(found) })
+        Ok(Agreeing::Few(found))
     }
 }
 
@@ -165,7 +188,7 @@ fn nibbles(id: u32) -> impl Iterator<Item = u8> {
 }
 
 /// The entry of an item.
-fn key_of(set: &SchemaSet, item: &[u8]) -> Result<Vec<u8>, SchemaError> {
+pub(super) fn key_of(set: &SchemaSet, item: &[u8]) -> Result<Vec<u8>, SchemaError> {
     match item.first() {
         Some(&kind @ (b'{' | b'[')) => {
             let id = set.equal_to(&String::from_utf8_lossy(item))?;
@@ -278,11 +301,11 @@ pub(crate) fn plain(number: &Decimal) -> Vec<u8> {
 
 /// A member or an item of a container.
 #[derive(Clone, Debug)]
-struct Member {
+pub(super) struct Member {
     /// With its quotes; `None` in an array.
-    name: Option<Range<usize>>,
-    place: usize,
-    value: Range<usize>,
+    pub name: Option<Range<usize>>,
+    pub place: usize,
+    pub value: Range<usize>,
 }
 
 /// The members of a container that have ended, though it may not have.
@@ -291,7 +314,7 @@ fn members(text: &[u8]) -> Vec<Member> {
 }
 
 /// The members that have ended, and the one whose value has not.
-fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
+pub(super) fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
     let is_object = text.first() == Some(&b'{');
     let skip = |mut at: usize, skipped: &[u8]| {
         while text.get(at).is_some_and(|byte| skipped.contains(byte)) {
@@ -349,7 +372,7 @@ fn value_end(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-fn string_end(text: &[u8], at: usize) -> Option<usize> {
+pub(super) fn string_end(text: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
         match text.get(at)? {

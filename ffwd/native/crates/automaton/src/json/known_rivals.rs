@@ -22,4 +22,6 @@ pub(crate) struct KnownRivals {
     pub(crate) many: Mutex<FxHashMap<(u32, LexState), bool>>,
     /// What scalars can become, by their places and the states of their lexemes.
     pub(crate) left: Mutex<FxHashMap<(RivalPlace, u32, LexState), Left>>,
+    /// In how many ways items go on after a member, by the stack whatever came, and its lexeme.
+    pub(crate) rooms: Mutex<FxHashMap<(StackId, u32), u32>>,
 }

@@ -9,17 +9,21 @@ use smallvec::SmallVec;
 use crate::error::EngineError;
 use crate::json::compared::Compared;
 use crate::json::history::Histories;
+use crate::json::members::{open_place, OpenPlace, Step};
 use crate::json::used_keys::UsedId;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::TextId;
+use crate::stacks::ids::{StackId, TextId};
 use crate::stacks::on::On;
-use crate::stacks::thread::Thread;
+use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_regular::expr::LexState;
+use ffwd_regular::expr::{LexState, Spelling};
 
 /// How many states one search for a text that has not come enters.
 pub(crate) const MAX_SEARCHED: usize = 200_000;
+
+/// How many beginnings of values are looked at to find which most items have.
+const MAX_COMPARED: usize = 4096;
 
 /// The text of a scalar, or of its beginning, beside the items that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,8 +86,29 @@ pub enum Beside {
     Nothing,
     /// A scalar: its place, its lexeme, and the state of that.
     Scalar(RivalPlace, (u32, LexState)),
+    /// A scalar in a container, or a name: its place among those that containers have there which
+    /// agree with the rest so far, and how many of these the item can still be told from whatever it
+    /// is.
+    Member(RivalPlace, (u32, LexState), u32),
     /// Something else.
     Other,
+}
+
+/// The values that containers have where an item is being written, what is written there, and what
+/// reads it.
+struct MemberValues {
+    values: UsedId,
+    written: Vec<u8>,
+    lexeme: (u32, LexState),
+}
+
+/// What the containers that agree with an item so far have where it is being written.
+enum Agreed {
+    /// None of them agrees.
+    None,
+    Values(MemberValues),
+    /// Something else.
+    Unknown,
 }
 
 impl RivalPlace {
@@ -116,6 +141,11 @@ impl RivalPlace {
             Self::Text(node) => histories.sets.ends(node),
             Self::Number(NumberPlace { node, is_zero, .. }) => is_zero || histories.sets.ends(node),
         }
+    }
+
+    /// Whether it is a zero with a sign, or the sign: zero has one entry, whatever its sign.
+    fn is_zero(self) -> bool {
+        matches!(self, Self::Number(NumberPlace { is_zero: true, .. }))
     }
 
     /// Whether a byte begins the exponent of a number.
@@ -174,20 +204,136 @@ impl<O: On> Compared<'_, O> {
                 return Ok(Beside::Other);
             }
         }
-        let mut levels = self.levels(thread.stack);
-        let Some((level, _, history)) = levels.next() else { return Ok(Beside::Nothing) };
-        let scalar = self.scalar_of(thread, level).filter(|_| levels.next().is_none());
-        let (Some(scalar), false) = (scalar, thread.transcript == TextId::ANY) else {
-            return Ok(Beside::Other);
-        };
-        let item = self.item_text(thread, level);
-        if has_exponent(&item) {
+        let mut levels = self.levels(thread.stack).peekable();
+        if levels.peek().is_none() {
+            return Ok(Beside::Nothing);
+        }
+        if thread.transcript == TextId::ANY {
             return Ok(Beside::Other);
         }
-        Ok(match RivalPlace::of(&self.json.histories, history, &item) {
-            Some(place) => Beside::Scalar(place, scalar),
-            None => Beside::Nothing,
+        let mut found: SmallVec<[MemberValues; 2]> = SmallVec::new();
+        let mut is_item = false;
+        for (level, _, history) in levels {
+            let item = self.item_text(thread, level);
+            found.push(match self.scalar_of(thread, level) {
+                Some(lexeme) => {
+                    is_item = true;
+                    MemberValues { values: history, written: item, lexeme }
+                }
+                None => match self.member_values(thread, history, item)? {
+                    Agreed::None => continue,
+                    Agreed::Unknown => return Ok(Beside::Other),
+                    Agreed::Values(values) => values,
+                },
+            });
+        }
+        let Some(MemberValues { written, lexeme, .. }) = found.first() else {
+            return Ok(Beside::Nothing);
+        };
+        if has_exponent(written) {
+            return Ok(Beside::Other);
+        }
+        // An item may be within another one.
+        let mut all = UsedId::EMPTY;
+        for MemberValues { values, .. } in &found {
+            all = self.json.histories.sets.union(all, *values)?;
+        }
+        let Some(place) = RivalPlace::of(&self.json.histories, all, written) else {
+            return Ok(Beside::Nothing);
+        };
+        if is_item && found.len() == 1 {
+            return Ok(Beside::Scalar(place, *lexeme));
+        }
+        // Within another item, what follows may have to differ from what is written here.
+        let around = self.on.cell(self.on.level(thread.stack)).parent;
+        let room = match self.on.level(around) {
+            StackId::END => self.room_after(thread)?.saturating_sub(1),
+            _ => 0,
+        };
+        Ok(Beside::Member(place, *lexeme, room))
+    }
+
+    /// How many items have what is written at a place, at most: as it is, or also each of those that
+    /// go on from there.
+    pub fn most_items(&self, place: RivalPlace, goes_on: bool) -> u32 {
+        if place.is_zero() {
+            return u32::MAX;
+        }
+        let sets = &self.json.histories.sets;
+        let (RivalPlace::Start(node)
+        | RivalPlace::Text(node)
+        | RivalPlace::Number(NumberPlace { node, .. })) = place;
+        match goes_on {
+            true => sets.most_below(node, MAX_COMPARED),
+            false => sets.times(node),
+        }
+    }
+
+    /// What the containers that agree with an item so far have where a thread is in it.
+    fn member_values(
+        &self,
+        thread: &Thread,
+        history: UsedId,
+        mut item: Vec<u8>,
+    ) -> Result<Agreed, EngineError> {
+        if item.is_empty() {
+            return Ok(Agreed::Unknown);
+        }
+        let agreed = self.json.histories.agreed(&self.json.schema, history, &item)?;
+        if agreed == UsedId::EMPTY {
+            return Ok(Agreed::None);
+        }
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(Agreed::Unknown) };
+        let is_name = match self.on.cell(thread.stack).frame {
+            Frame::Value(_) => false,
+            Frame::ObjectOpen(_) | Frame::ObjectKey(_) => true,
+            _ => return Ok(Agreed::Unknown),
+        };
+        let state = thread.lex_state();
+        let Some(OpenPlace { path, start }) = open_place(&item) else {
+            return Ok(Agreed::Unknown);
+        };
+        let is_start = self.on.lexeme(index).is_start(state);
+        // Names are strings; before them come line breaks.
+        if self.json.layouts.place(index).is_some()
+            || is_name && self.on.lexeme(index).spec().spelling != Spelling::JsonString
+            || is_name != (path.last() == Some(&Step::Names))
+            || is_start != (start == item.len())
+        {
+            return Ok(Agreed::Unknown);
+        }
+        Ok(match self.json.histories.values_at(&self.json.schema, agreed, &path)? {
+            None => Agreed::Unknown,
+            Some(values) => {
+                let written = item.split_off(start);
+                Agreed::Values(MemberValues { values, written, lexeme: (index, state) })
+            }
         })
+    }
+
+    /// Whether the member that a thread is in the middle of tells an item from all that came, or can
+    /// do so. `is_only`: no other item is within the item, or around it. Otherwise what has not begun
+    /// may be ruled out there.
+    pub(crate) fn is_member_apart(
+        &self,
+        thread: &Thread,
+        history: UsedId,
+        item: &[u8],
+        is_only: bool,
+    ) -> Result<bool, EngineError> {
+        match self.member_values(thread, history, item.to_vec())? {
+            Agreed::None => Ok(true),
+            Agreed::Values(MemberValues { written, .. }) if has_exponent(&written) => Ok(false),
+            Agreed::Values(MemberValues { values, written, lexeme }) => {
+                match RivalPlace::of(&self.json.histories, values, &written) {
+                    None => Ok(true),
+                    Some(place) => {
+                        Ok(is_only && self.scalar_left(place, lexeme)? == Left::Something)
+                    }
+                }
+            }
+            Agreed::Unknown => Ok(false),
+        }
     }
 
     /// The place of a scalar after a byte more.

@@ -124,6 +124,7 @@ impl<O: On> Compared<'_, O> {
 
     #[cold]
     fn find_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+        let is_only = self.levels(thread.stack).nth(1).is_none();
         for (level, pending, history) in self.levels(thread.stack) {
             if self.is_endless_below(thread, level, false)? {
                 continue;
@@ -136,6 +137,9 @@ impl<O: On> Compared<'_, O> {
                 if !self.is_scalar_alive((lexeme, state), history, &item)? {
                     return Ok(false);
                 }
+                continue;
+            }
+            if self.is_member_apart(thread, history, &item, is_only)? {
                 continue;
             }
             if !self.finds_other(thread, level, pending, history, item)? {
@@ -569,7 +573,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// The byte that must come next, where that is plain to see.
-    fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+    pub(crate) fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
         let mut bytes = SmallVec::new();
         Ok(match list_bytes(self.on, Some(self.json), threads, &mut bytes)? {
             true => bytes.first().copied().filter(|_| bytes.len() == 1),

@@ -117,7 +117,7 @@ impl Json {
             + self.object_states.memory_bytes()
             + self.object_pendings.memory_bytes()
             + self.arrays.states.memory_bytes()
-            + self.histories.sets.memory_bytes()
+            + self.histories.memory_bytes()
             + self.arrays.pendings.memory_bytes()
     }
 }

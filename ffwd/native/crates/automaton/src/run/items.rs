@@ -91,6 +91,12 @@ impl Items<'_> {
         self.0.is_some_and(|compared| compared.is_item(place))
     }
 
+    /// How many items have what is written at a place, at most: as it is, or also each of those that
+    /// go on from there.
+    pub fn most_items(&self, place: RivalPlace, goes_on: bool) -> u32 {
+        self.0.map_or(u32::MAX, |compared| compared.most_items(place, goes_on))
+    }
+
     /// What a scalar can become from a place, and a state of its lexeme, on.
     pub fn left_at(&self, place: RivalPlace, scalar: (u32, LexState)) -> Result<Left, EngineError> {
         self.0.map_or(Ok(Left::Something), |compared| compared.left_at(place, scalar))

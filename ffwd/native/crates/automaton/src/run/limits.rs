@@ -118,7 +118,7 @@ impl Limited<'_> {
             if after.is_final() {
                 let ended = Thread { transcript, ..opened };
                 let stack = self.automaton.exit_thread(&ended, lexeme.accept(after))?;
-                next.extend(self.automaton.following_alive(stack, transcript)?);
+                next.extend(self.automaton.following_alive(stack, transcript, true)?);
             } else {
                 let text = self.automaton.append(thread.text, byte)?;
                 let thread = Thread { state: after.0, text, transcript, ..opened };

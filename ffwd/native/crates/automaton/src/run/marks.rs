@@ -239,7 +239,7 @@ impl Marked<'_> {
             }
             KeyStep::Ended(stack, transcript) => {
                 let marks = marks.and(Side::After, &[Mark::KeyEnds]);
-                let threads = self.automaton.following_alive(stack, transcript)?;
+                let threads = self.automaton.following_alive(stack, transcript, true)?;
                 threads.into_iter().for_each(|thread| out(&marks, thread));
             }
             KeyStep::Other(other) => self.step_with(&other, byte, marks, out)?,

@@ -11,14 +11,16 @@ use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::Verdict;
 
 impl Automaton {
-    /// The same, without those that can only become items that came.
+    /// The same. If `is_last`, it leaves out those that can only become items that came.
     pub(crate) fn following_alive(
         &self,
         stack: StackId,
         transcript: TextId,
+        is_last: bool,
     ) -> Result<Threads, EngineError> {
         let threads = self.following(stack, transcript)?;
         match transcript {
+            _ if !is_last => Ok(threads),
             TextId::NONE | TextId::ANY => Ok(threads),
             _ => match self.compared() {
                 Some(compared) => compared.unrivalled(threads),
@@ -39,10 +41,21 @@ impl Automaton {
 
     /// The threads after one more byte; none if no text goes on so.
     pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
+        self.step_within(threads, byte, true)
+    }
+
+    /// The same. Unless `is_last`, other bytes follow, and only the last one needs to tell whether
+    /// an item can still become one that has not come.
+    fn step_within(
+        &self,
+        threads: &[Thread],
+        byte: u8,
+        is_last: bool,
+    ) -> Result<Threads, EngineError> {
         meter::charge(1 + threads.len())?;
         let mut next = Threads::new();
         for thread in threads {
-            self.step_thread(thread, byte, &mut next)?;
+            self.step_thread(thread, byte, is_last, &mut next)?;
         }
         self.settle(&mut next)?;
         Ok(next)
@@ -68,11 +81,12 @@ impl Automaton {
         &self,
         thread: &Thread,
         byte: u8,
+        is_last: bool,
         next: &mut Threads,
     ) -> Result<(), EngineError> {
         match thread.lexeme {
             ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
-            ThreadLexeme::Key => self.step_key(thread, byte, next)?,
+            ThreadLexeme::Key => self.step_key(thread, byte, is_last, next)?,
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
                 let state = thread.lex_state();
@@ -83,11 +97,11 @@ impl Automaton {
                     if after.is_final() {
                         let ended = Thread { transcript, ..*thread };
                         let stack = self.exit_thread(&ended, lexeme.accept(after))?;
-                        next.extend(self.following_alive(stack, transcript)?);
+                        next.extend(self.following_alive(stack, transcript, is_last)?);
                     } else {
                         let text = self.append(thread.text, byte)?;
                         let thread = Thread { state: after.0, text, transcript, ..*thread };
-                        if self.is_unrivalled(&thread)? {
+                        if !is_last || self.is_unrivalled(&thread)? {
                             next.push(thread);
                         }
                     }
@@ -95,7 +109,7 @@ impl Automaton {
                 if state.accepts() && !(goes_on && lexeme.spec().ends != Ends::Anywhere) {
                     let stack = self.exit_thread(thread, lexeme.accept(state))?;
                     for start in &self.following(stack, thread.transcript)? {
-                        self.step_thread(start, byte, next)?;
+                        self.step_thread(start, byte, is_last, next)?;
                     }
                 }
             }
@@ -116,19 +130,25 @@ impl Automaton {
         self.json().map_or(Ok(true), |json| json.compared(self).is_unrivalled(thread))
     }
 
-    fn step_key(&self, thread: &Thread, byte: u8, next: &mut Threads) -> Result<(), EngineError> {
+    fn step_key(
+        &self,
+        thread: &Thread,
+        byte: u8,
+        is_last: bool,
+        next: &mut Threads,
+    ) -> Result<(), EngineError> {
         let Some(json) = self.json() else { return Ok(()) };
         match json.step_key(self, thread, byte)? {
             KeyStep::Refused => {}
             KeyStep::Within(thread) => {
-                if self.is_unrivalled(&thread)? {
+                if !is_last || self.is_unrivalled(&thread)? {
                     next.push(thread);
                 }
             }
             KeyStep::Ended(stack, transcript) => {
-                next.extend(self.following_alive(stack, transcript)?);
+                next.extend(self.following_alive(stack, transcript, is_last)?);
             }
-            KeyStep::Other(thread) => self.step_thread(&thread, byte, next)?,
+            KeyStep::Other(thread) => self.step_thread(&thread, byte, is_last, next)?,
         }
         Ok(())
     }
@@ -172,7 +192,7 @@ impl Automaton {
                 }
             }
             let Some((&byte, after)) = rest.split_first() else { return Ok(Some(current)) };
-            current = self.step(&current, byte)?;
+            current = self.step_within(&current, byte, after.is_empty())?;
             if current.is_empty() {
                 return Ok(None);
             }

@@ -20,6 +20,7 @@ mod listed;
 mod loops;
 mod recent;
 mod rest_tries;
+mod rivalled;
 mod ruled;
 mod sharded;
 mod slots;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::rivalled::SettledRivalled;
 use super::state_mask::Masker;
 use super::token_set::{set_bits, TokenMaskBuilder, FEW};
 use ffwd_automaton::{
@@ -25,13 +26,16 @@ const MAX_DEPTH: usize = 48;
 /// that are the same there.
 #[derive(Debug, Default)]
 pub(super) struct Ruled {
-    /// Subtrees of the vocabulary's trie of which all tokens are ruled out.
-    out: Box<[NodeId]>,
+    /// Subtrees of the vocabulary's trie of which all tokens are ruled out, and how many items, at
+    /// most, have the same value.
+    out: Box<[(NodeId, u32)]>,
     /// Tokens that must be read byte by byte.
     asked: Box<[TokenId]>,
     below: Box<[Arc<Ruled>]>,
     /// How many tokens are ruled out here and below.
     count: usize,
+    /// The most items that have one of these values.
+    most: u32,
     has_asked: bool,
 }
 
@@ -52,17 +56,22 @@ impl Ruled {
 }
 
 /// What the items that came rule out in a state.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RuledOut {
+    /// What makes an item one that came.
     found: SmallVec<[Arc<Ruled>; 2]>,
-    /// The bytes of which the tokens that begin with them have been looked at; `None` if all have.
-    bytes: Option<SmallVec<[u8; 16]>>,
+    /// What makes a part of an item, or one reading of it, the same as that of items that came.
+    /// As these may differ from some in what follows, it counts how many have it.
+    parts: SmallVec<[(Arc<Ruled>, u32); 2]>,
+    /// The first bytes of tokens that other threads may read, of which nothing is known.
+    unknown: SmallVec<[u8; 16]>,
+    is_unknown: bool,
 }
 
 impl RuledOut {
     /// Whether what is ruled out of the tokens that begin with a byte has been found.
     pub fn has_found(&self, byte: u8) -> bool {
-        self.bytes.as_ref().is_none_or(|bytes| bytes.contains(&byte))
+        !self.is_unknown && !self.unknown.contains(&byte)
     }
 
     /// How many tokens are ruled out.
@@ -70,77 +79,119 @@ impl RuledOut {
         self.found.iter().map(|ruled| ruled.count).sum()
     }
 
-    fn visit<'r>(&'r self, enters: impl Fn(&Ruled) -> bool, mut each: impl FnMut(&'r Ruled)) {
-        let mut pending: SmallVec<[&Ruled; 64]> = self.found.iter().map(|ruled| &**ruled).collect();
-        while let Some(ruled) = pending.pop() {
-            each(ruled);
-            pending.extend(ruled.below.iter().map(|below| &**below).filter(|below| enters(below)));
-        }
-    }
-
-    fn subtrees<'t>(&self, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
-        let found = |ruled: &Ruled| {
-            ruled.out.iter().for_each(|&node| each(trie.tokens_below(node)));
-        };
-        self.visit(|ruled| ruled.count > 0, found);
-    }
-
     /// Takes the tokens that are ruled out from what has been collected.
     pub fn remove_from(&self, builder: &mut TokenMaskBuilder, vocabulary: &Vocabulary) {
         let trie = vocabulary.trie();
         if self.count() <= FEW {
             let mut tokens: SmallVec<[TokenId; FEW]> = SmallVec::new();
-            self.subtrees(trie, |found| tokens.extend_from_slice(found));
+            self.out_of_found(trie, |found| tokens.extend_from_slice(found));
             builder.remove(&tokens);
             return;
         }
         let mut row = vec![0; vocabulary.mask_words()];
-        self.subtrees(trie, |found| set_bits(&mut row, found));
+        self.out_of_found(trie, |found| set_bits(&mut row, found));
         builder.remove_bitmap(&row);
     }
 
-    /// The tokens that must be read byte by byte.
-    pub fn asked(&self) -> Vec<TokenId> {
+    /// The tokens that must be read byte by byte, of those that items that came may rule out.
+    pub fn asked(&self, rivalled: &SettledRivalled, vocabulary: &Vocabulary) -> Vec<TokenId> {
         let mut tokens = Vec::new();
-        self.visit(|ruled| ruled.has_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+        let is_asked = |ruled: &Ruled| ruled.has_asked;
+        for ruled in &self.found {
+            visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+        }
+        for (ruled, room) in &self.parts {
+            visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+            out_of(ruled, *room, vocabulary.trie(), |found| tokens.extend_from_slice(found));
+        }
+        tokens.retain(|&token| rivalled.has(vocabulary, token));
         tokens
     }
+
+    fn out_of_found<'t>(&self, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
+        for ruled in &self.found {
+            out_of(ruled, 0, trie, &mut each);
+        }
+    }
+}
+
+fn visit<'r>(found: &'r Ruled, enters: impl Fn(&Ruled) -> bool, mut each: impl FnMut(&'r Ruled)) {
+    let mut pending: SmallVec<[&Ruled; 64]> = SmallVec::new();
+    pending.push(found);
+    while let Some(ruled) = pending.pop() {
+        each(ruled);
+        pending.extend(ruled.below.iter().map(|below| &**below).filter(|below| enters(below)));
+    }
+}
+
+/// The tokens with a value that more than some items have.
+fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
+    let subtrees = |ruled: &Ruled| {
+        let out = ruled.out.iter().filter(|&&(_, items)| items > room);
+        out.for_each(|&(node, _)| each(trie.tokens_below(node)));
+    };
+    visit(found, |ruled| ruled.count > 0 && ruled.most > room, subtrees);
 }
 
 impl Masker {
     /// What the items that came rule out of the scalars that threads are in, or that may begin.
-    /// `None` if several threads may read the same of it.
     pub(super) fn ruled_out(
         &self,
         automaton: &Automaton,
         threads: &[Thread],
-    ) -> Result<Option<RuledOut>, EngineError> {
-        let mut found = SmallVec::new();
-        let mut bytes = SmallVec::new();
+    ) -> Result<RuledOut, EngineError> {
+        let mut ruled = RuledOut::default();
         for (at, thread) in threads.iter().enumerate() {
-            let Beside::Scalar(place, (index, state)) = automaton.items().beside(thread)? else {
-                continue;
-            };
-            let below = self.ruled_below(automaton, place, (index, state), NodeId::ROOT, 0)?;
-            if !below.is_nothing() {
-                found.push(below);
-            }
-            if threads.len() == 1 {
-                return Ok(Some(RuledOut { found, bytes: None }));
-            }
-            for (byte, _) in self.vocabulary.trie().children(NodeId::ROOT) {
-                if automaton.lexeme(index).next(state, byte)?.is_none() {
+            let beside = automaton.items().beside(thread)?;
+            let (place, lexeme, room) = match beside {
+                Beside::Nothing => continue,
+                Beside::Scalar(place, lexeme) => (place, lexeme, 0),
+                Beside::Member(place, lexeme, room) => (place, lexeme, room),
+                Beside::Other => {
+                    ruled.is_unknown |= threads.len() == 1;
+                    for byte in self.first_bytes(automaton, thread)? {
+                        ruled.unknown.push(byte);
+                    }
                     continue;
                 }
-                for (other, thread) in threads.iter().enumerate() {
-                    if other != at && may_read(automaton, thread, byte)? {
-                        return Ok(None);
+            };
+            let below = self.ruled_below(automaton, place, lexeme, NodeId::ROOT, 0)?;
+            if below.is_nothing() {
+                continue;
+            }
+            let others = || threads.iter().enumerate().filter(|&(other, _)| other != at);
+            let mut is_alone = matches!(beside, Beside::Scalar(..));
+            if is_alone && threads.len() > 1 {
+                'bytes: for byte in self.first_bytes(automaton, thread)? {
+                    for (_, other) in others() {
+                        if may_read(automaton, other, byte)? {
+                            is_alone = false;
+                            break 'bytes;
+                        }
                     }
                 }
+            }
+            match is_alone {
+                true => ruled.found.push(below),
+                false => ruled.parts.push((below, room)),
+            }
+        }
+        Ok(ruled)
+    }
+
+    /// The first bytes of tokens that a thread may read.
+    fn first_bytes(
+        &self,
+        automaton: &Automaton,
+        thread: &Thread,
+    ) -> Result<SmallVec<[u8; 32]>, EngineError> {
+        let mut bytes = SmallVec::new();
+        for (byte, _) in self.vocabulary.trie().children(NodeId::ROOT) {
+            if may_read(automaton, thread, byte)? {
                 bytes.push(byte);
             }
         }
-        Ok(Some(RuledOut { found, bytes: Some(bytes) }))
+        Ok(bytes)
     }
 
     /// What is ruled out below a node of the vocabulary's trie. It is found where that and the trie
@@ -159,13 +210,13 @@ impl Masker {
         }
         let trie = self.vocabulary.trie();
         let lexeme = automaton.lexeme(index);
-        let (mut out, mut asked): (Vec<NodeId>, Vec<TokenId>) = (Vec::new(), Vec::new());
+        let (mut out, mut asked): (Vec<(NodeId, u32)>, Vec<TokenId>) = (Vec::new(), Vec::new());
         let mut below: Vec<Arc<Ruled>> = Vec::new();
         if automaton.items().is_item(place) && state.accepts() && !state.is_final() {
             // The scalar would end here.
             for (byte, child) in trie.children(node) {
                 if lexeme.next(state, byte)?.is_none() {
-                    out.push(child);
+                    out.push((child, automaton.items().most_items(place, false)));
                 }
             }
         }
@@ -186,7 +237,7 @@ impl Masker {
                 }
             };
             match automaton.items().left_at(there, (index, next))? {
-                Left::Nothing => out.push(child),
+                Left::Nothing => out.push((child, automaton.items().most_items(there, true))),
                 Left::Exponents => self.add_readable(lexeme, next, child, &mut asked)?,
                 Left::Something if next.is_final() || trie.is_leaf(child) => {}
                 Left::Something if depth >= MAX_DEPTH => {
@@ -201,15 +252,17 @@ impl Masker {
                 }
             }
         }
-        let tokens = out.iter().map(|&node| trie.tokens_below(node).len()).sum::<usize>();
+        let tokens = out.iter().map(|&(node, _)| trie.tokens_below(node).len()).sum::<usize>();
         let count = tokens + below.iter().map(|below| below.count).sum::<usize>();
+        let own = out.iter().map(|&(_, items)| items).max().unwrap_or(0);
+        let most = below.iter().map(|below| below.most).max().unwrap_or(0).max(own);
         let has_asked = !asked.is_empty() || below.iter().any(|below| below.has_asked);
         let ruled = match (&below[..], out.is_empty() && asked.is_empty()) {
             ([], true) => Ruled::nothing(),
             ([only], true) => only.clone(),
             _ => {
                 let (out, asked, below) = (out.into(), asked.into(), below.into());
-                let ruled = Ruled { out, asked, below, count, has_asked };
+                let ruled = Ruled { out, asked, below, count, most, has_asked };
                 self.make_room(ruled.memory_bytes());
                 Arc::new(ruled)
             }

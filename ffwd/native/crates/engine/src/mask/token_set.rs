@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::doubt::Doubt;
+use super::rivalled::Rivalled;
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// Bit `i % 32` of word `i / 32` stands for token `i`.
@@ -83,7 +84,7 @@ fn has(tokens: &[TokenId], token: TokenId) -> bool {
     tokens.iter().fold(false, |found, known| found | (*known == token))
 }
 
-fn has_bit(bitmap: &[u32], token: TokenId) -> bool {
+pub fn has_bit(bitmap: &[u32], token: TokenId) -> bool {
     bitmap.get(token.index() / 32).is_some_and(|word| word >> (token.0 % 32) & 1 == 1)
 }
 
@@ -168,13 +169,13 @@ pub struct TokenMaskBuilder {
     /// Tokens of which what was collected does not say whether they belong to the set.
     pub doubtful: Vec<Doubt>,
     /// Tokens that belong to the set unless they make an item one that came.
-    pub rivalled: Vec<TokenId>,
+    pub rivalled: Rivalled,
 }
 
 impl TokenMaskBuilder {
     /// `words`: the length of a bitmap.
     pub fn new(words: usize) -> Self {
-        let (added, doubtful, rivalled) = (Vec::new(), Vec::new(), Vec::new());
+        let (added, doubtful, rivalled) = (Vec::new(), Vec::new(), Rivalled::default());
         Self { words, bases: SmallVec::new(), added, doubtful, rivalled }
     }
 
@@ -215,12 +216,16 @@ impl TokenMaskBuilder {
         }
         self.added.extend_from_slice(&other.added);
         self.doubtful.extend_from_slice(&other.doubtful);
-        self.rivalled.extend_from_slice(&other.rivalled);
+        self.rivalled.add_all(&other.rivalled);
     }
 
     /// Takes in what another builder has collected, all of which items that came may rule out.
     pub fn add_rivalled(&mut self, other: Self) {
-        self.rivalled.extend(other.to_set());
+        self.rivalled.add(&other.added);
+        for Base { bitmap, list, .. } in &other.bases {
+            bitmap.iter().for_each(|bitmap| self.rivalled.add_bitmap(bitmap));
+            list.iter().for_each(|list| self.rivalled.add(list));
+        }
         self.add_all(other);
     }
 

@@ -17,6 +17,7 @@ use super::groups::Group;
 use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
+use super::rivalled::SettledRivalled;
 use super::ruled::KnownRuled;
 use super::sharded::Sharded;
 use super::slots::Slots;
@@ -56,15 +57,14 @@ struct AnonymousMask {
     mask: Arc<TokenMask>,
     /// Tokens, sorted, that only the texts decide.
     doubtful: Arc<[Doubt]>,
-    /// Tokens that the items that came may rule out, by their first byte.
-    rivalled: Arc<[(u8, Box<[TokenId]>)]>,
+    /// Tokens that the items that came may rule out.
+    rivalled: SettledRivalled,
 }
 
 impl AnonymousMask {
     fn memory_bytes(&self) -> usize {
-        let rivalled = self.rivalled.iter().map(|(_, tokens)| 24 + tokens.len() * 4);
         let doubtful = std::mem::size_of_val(&*self.doubtful);
-        self.mask.memory_bytes() + doubtful + rivalled.sum::<usize>()
+        self.mask.memory_bytes() + doubtful + self.rivalled.memory_bytes()
     }
 }
 
@@ -205,10 +205,8 @@ impl Masker {
         let mut doubtful = doubtful.to_vec();
         let mut ruled_out = None;
         if has_history && !rivalled.is_empty() {
-            ruled_out = self.ruled_out(automaton, threads)?;
-            let found = |byte| ruled_out.as_ref().is_some_and(|ruled| ruled.has_found(byte));
-            let others: SmallVec<[_; 8]> =
-                rivalled.iter().filter(|(byte, _)| !found(*byte)).collect();
+            let ruled = self.ruled_out(automaton, threads)?;
+            let others = rivalled.without(&self.vocabulary, |byte| ruled.has_found(byte));
             if !others.is_empty() {
                 let rivals: SmallVec<[Rivals; 2]> = threads
                     .iter()
@@ -218,13 +216,11 @@ impl Masker {
                     let text = self.vocabulary.text(*token);
                     rivals.iter().all(|rivals| automaton.items().clears(rivals, text))
                 };
-                let tokens = others.iter().flat_map(|(_, tokens)| tokens.iter());
-                let ruled = tokens.filter(|token| !is_cleared(token));
-                doubtful.extend(ruled.map(|&token| Doubt::of(token)));
+                let asked = others.into_iter().filter(|token| !is_cleared(token));
+                doubtful.extend(asked.map(Doubt::of));
             }
-            if let Some(ruled) = &ruled_out {
-                doubtful.extend(ruled.asked().into_iter().map(Doubt::of));
-            }
+            doubtful.extend(ruled.asked(&rivalled, &self.vocabulary).into_iter().map(Doubt::of));
+            ruled_out = Some(ruled);
         }
         if automaton.json().is_some() {
             // More texts never allow more keys.
@@ -308,12 +304,7 @@ impl Masker {
         }
         self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
         let doubtful = Doubt::settle(std::mem::take(&mut builder.doubtful));
-        let first = |token: &TokenId| self.vocabulary.text(*token).first().copied().unwrap_or(0);
-        let mut rivalled = std::mem::take(&mut builder.rivalled);
-        rivalled.sort_unstable_by_key(|token| (first(token), *token));
-        rivalled.dedup();
-        let rivalled = rivalled.chunk_by(|one, next| first(one) == first(next));
-        let rivalled = rivalled.map(|tokens| (first(&tokens[0]), tokens.into())).collect();
+        let rivalled = std::mem::take(&mut builder.rivalled).settle(&self.vocabulary);
         let doubtful = doubtful.into();
         Ok(AnonymousMask { mask: Arc::new(builder.build()), doubtful, rivalled })
     }
@@ -357,7 +348,7 @@ impl Masker {
                     *nodes += 1;
                     add_inner(builder, &mask.inner);
                     if !is_endless {
-                        add_rivalled(builder, &mask.inner);
+                        builder.rivalled.add_inner(&mask.inner);
                     }
                     let compared = automaton.ends_compared_item(thread)?;
                     let has_history = automaton.has_history(thread.stack);
@@ -413,7 +404,7 @@ impl Masker {
             let before = builder.added.len();
             walk_known(automaton, view.trie, view.root, &scattered, &mut builder.added, nodes)?;
             if scattered.iter().any(|thread| automaton.has_history(thread.stack)) {
-                builder.rivalled.extend_from_slice(&builder.added[before..]);
+                builder.rivalled.add(&builder.added[before..]);
             }
         }
         Ok(())
@@ -500,7 +491,7 @@ impl Masker {
         let has_history = automaton.has_history(stack);
         let is_rivalled = has_history && !automaton.items().is_endless_at(stack)?;
         if is_rivalled {
-            builder.rivalled.extend_from_slice(group.rests.tokens_at(NodeId::ROOT));
+            builder.rivalled.add(group.rests.tokens_at(NodeId::ROOT));
         }
         if !group.rests.is_leaf(NodeId::ROOT) {
             self.counters.exit_tries.fetch_add(1, Ordering::Relaxed);
@@ -512,7 +503,7 @@ impl Masker {
             if with_node {
                 builder.added.extend_from_slice(trie.tokens_at(root));
                 if is_rivalled {
-                    builder.rivalled.extend_from_slice(trie.tokens_at(root));
+                    builder.rivalled.add(trie.tokens_at(root));
                 }
             }
             self.collect(automaton, View { trie, root }, starts, builder, nodes)?;
@@ -533,7 +524,7 @@ impl Masker {
                 }
             }
             if has_history {
-                builder.rivalled.extend_from_slice(&builder.added[before..]);
+                builder.rivalled.add(&builder.added[before..]);
             }
         }
         Ok(())
@@ -625,7 +616,7 @@ fn add_without(
     }
     let mut row = vec![0; vocabulary.mask_words()];
     builder.doubtful.extend_from_slice(&collected.doubtful);
-    builder.rivalled.extend_from_slice(&collected.rivalled);
+    builder.rivalled.add_all(&collected.rivalled);
     collected.build().fill(&mut row);
     for &node in nodes {
         clear_bits(&mut row, trie.tokens_below(node));
@@ -678,13 +669,6 @@ fn anonymous_starts(
         return Ok(Cow::Borrowed(starts));
     }
     Ok(Cow::Owned(automaton.following(stack, TextId::ANY)?.into_vec()))
-}
-
-fn add_rivalled(builder: &mut TokenMaskBuilder, inner: &Inner) {
-    match inner {
-        Inner::Few(tokens) => builder.rivalled.extend_from_slice(tokens),
-        Inner::Many(bitmap) => builder.rivalled.extend(bits(bitmap)),
-    }
 }
 
 fn add_inner(builder: &mut TokenMaskBuilder, inner: &Inner) {
