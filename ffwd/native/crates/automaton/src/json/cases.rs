@@ -167,7 +167,7 @@ mod tests {
         let set = SchemaSet::parse("true", SchemaOptions::new(|_| Ok((false, 0)))).unwrap();
         let equal: Vec<SchemaId> =
             (0..20).map(|number| set.equal_to(&number.to_string()).unwrap()).collect();
-        let is_negated = |exclusion: usize| exclusion % 3 == 0;
+        let is_negated = |exclusion: usize| exclusion.is_multiple_of(3);
         let asks: Vec<(u32, SchemaId)> = (0..15)
             .map(|exclusion| match is_negated(exclusion) {
                 true => (exclusion as u32, set.negation(equal[exclusion]).unwrap()),

@@ -10,7 +10,6 @@ use crate::stacks::thread::{Thread, ThreadLexeme};
 
 /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
 /// allowed, or if earlier items may exclude some.
-
 pub(crate) fn list_bytes(
     on: &impl On,
     json: Option<&Json>,

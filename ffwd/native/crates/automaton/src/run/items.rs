@@ -8,7 +8,7 @@ use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
 use crate::json::rival_place::{Beside, Left, NextPlace, RivalPlace};
 use crate::run::automaton::Automaton;
-use crate::stacks::ids::StackId;
+use crate::stacks::ids::{StackId, TextId};
 use crate::stacks::thread::Thread;
 use ffwd_regular::expr::LexState;
 
@@ -29,8 +29,10 @@ impl Automaton {
     }
 
     /// Whether earlier items may exclude what a thread becomes.
+    #[inline]
     pub(crate) fn is_rivalled(&self, thread: &Thread) -> bool {
-        self.compared().is_some_and(|compared| compared.is_rivalled(thread))
+        thread.transcript != TextId::NONE
+            && self.compared().is_some_and(|compared| compared.is_rivalled(thread))
     }
 }
 

@@ -29,7 +29,6 @@ impl Automaton {
 
     /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
     /// allowed, or if earlier items may exclude some.
-
     pub fn list_bytes(
         &self,
         threads: &[Thread],

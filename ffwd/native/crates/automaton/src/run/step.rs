@@ -127,7 +127,10 @@ impl Automaton {
     /// Whether a thread may become an item that has not come.
     #[inline]
     pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
-        self.json().map_or(Ok(true), |json| json.compared(self).is_unrivalled(thread))
+        if thread.transcript == TextId::NONE {
+            return Ok(true);
+        }
+        self.compared().map_or(Ok(true), |compared| compared.is_unrivalled(thread))
     }
 
     fn step_key(
