@@ -51,12 +51,16 @@ pub(super) struct Node {
 /// Objects with more members than this are searched by bisection.
 pub(super) const SMALL_OBJECT: usize = 12;
 
-/// The start of one of the documents, and its name.
+/// The start of one of the documents, its URI, and what messages call it.
 #[derive(Clone, Debug)]
 struct Root {
     node: NodeId,
     uri: Box<str>,
+    name: Box<str>,
 }
+
+/// The URIs of several schemas that are read together begin so, and end with their places.
+const PARTS: &str = "ffwd:/schemas/";
 
 #[derive(Clone, Debug, Default)]
 pub struct Document {
@@ -151,15 +155,42 @@ impl Document {
         document.append("", text, limits)
     }
 
+    /// Reads several schemas, each with what messages call it, behind a root that is no schema.
+    pub fn of_parts(parts: &[(String, &str)], limits: DocumentLimits) -> Result<Self, SchemaError> {
+        let mut document = Self::default();
+        document.roots.push(Root { node: NodeId::ROOT, uri: "".into(), name: "".into() });
+        document.nodes.push(Node { kind: Kind::Null, parent: NodeId::ROOT });
+        for (place, (name, text)) in parts.iter().enumerate() {
+            document = document.append_as(&format!("{PARTS}{place}"), name, text, limits)?;
+        }
+        Ok(document)
+    }
+
+    /// The roots of the schemas that were read together, in order.
+    pub fn parts(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let parts = self.roots.iter().filter(|root| root.uri.starts_with(PARTS));
+        parts.map(|root| root.node)
+    }
+
     /// Reads another document beside those that are there. The limits are for all together.
     pub fn append(
-        mut self,
+        self,
         uri: &str,
         text: &str,
         limits: DocumentLimits,
     ) -> Result<Self, SchemaError> {
+        self.append_as(uri, uri, text, limits)
+    }
+
+    fn append_as(
+        mut self,
+        uri: &str,
+        name: &str,
+        text: &str,
+        limits: DocumentLimits,
+    ) -> Result<Self, SchemaError> {
         let node = NodeId(self.nodes.len() as u32);
-        self.roots.push(Root { node, uri: uri.into() });
+        self.roots.push(Root { node, uri: uri.into(), name: name.into() });
         // Ranges are 32 bits wide.
         let bytes = limits.bytes.min(u64::from(u32::MAX / 2));
         if (self.source.len() + text.len()) as u64 > bytes {
@@ -293,7 +324,7 @@ impl Document {
         Some(self.nodes[node.index()].parent).filter(|&parent| parent != node)
     }
 
-    /// The JSON pointer of a node, behind its document's URI and a `#` if that is not the first.
+    /// The JSON pointer of a node, behind its document's name and a `#` if that is not the first.
     pub fn pointer(&self, node: NodeId) -> String {
         let mut steps: Vec<String> = Vec::new();
         let mut child = self.named(node);
@@ -318,7 +349,7 @@ impl Document {
     /// A place in the document of this root.
     fn place_in(&self, root: NodeId, pointer: String) -> String {
         match self.roots.iter().find(|document| document.node == root) {
-            Some(document) if root != NodeId::ROOT => format!("{}#{pointer}", document.uri),
+            Some(document) if root != NodeId::ROOT => format!("{}#{pointer}", document.name),
             _ => pointer,
         }
     }

@@ -68,6 +68,17 @@ pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// What messages call one of several schemas, by its number from 1.
+pub(super) fn part_name(number: usize) -> String {
+    format!("schema {number}")
+}
+
+/// The number, from 1, and the pointer of a place in one of several schemas.
+pub(super) fn in_part(place: &str) -> Option<(usize, &str)> {
+    let (number, pointer) = place.strip_prefix("schema ")?.split_once('#')?;
+    Some((number.parse().ok()?, pointer))
+}
+
 impl From<LimitExceeded> for SchemaError {
     fn from(error: LimitExceeded) -> Self {
         Self::limit(error, String::new())
@@ -81,6 +92,11 @@ impl SchemaError {
             SchemaErrorKind::Limit { limit, maximum } => Some(LimitExceeded { limit, maximum }),
             _ => None,
         }
+    }
+
+    /// The number, from 1, of the schema of several that it is about.
+    pub fn part(&self) -> Option<usize> {
+        in_part(&self.pointer).map(|(number, _)| number)
     }
 
     pub(super) fn invalid(keyword: Option<&str>, pointer: String, message: String) -> Self {

@@ -136,5 +136,5 @@ pub use normal::{
 };
 pub use options::{Limits, Numbers, Oracle, Policy, SchemaOptions};
 pub use registry::Registry;
-pub use set::{SchemaSet, PARTS};
+pub use set::SchemaSet;
 pub use values::ValueId;

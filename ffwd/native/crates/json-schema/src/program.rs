@@ -116,6 +116,30 @@ impl Program {
         }
     }
 
+    /// Reads several schemas, each with what messages call it, and what they lead to.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn of_parts(
+        parts: &[(String, &str)],
+        options: &SchemaOptions,
+    ) -> Result<Self, SchemaError> {
+        let document = search(Document::of_parts(parts, options.limits.document())?, options)?;
+        let mut reader = Reader::new(&document, options, Rules::ASSUMED, true);
+        reader.read_parts()?;
+        let found = ReadSchemas::of(reader);
+        Self::built(document, Rules::ASSUMED, found)
+    }
+
+    /// Returns the identities of the schemas of [`Self::of_parts`].
+    pub fn parts(&self) -> Vec<NodeId> {
+        let known = |part| match &self.scopes {
+            Some(scopes) => scopes.child(NodeId::ROOT, part),
+            None => part,
+        };
+        self.document.parts().map(known).collect()
+    }
+
     /// Reads a schema of a document that has all others it leads to, and no aliases.
     ///
     /// # Errors

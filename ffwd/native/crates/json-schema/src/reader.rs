@@ -136,6 +136,21 @@ impl<'d> Reader<'d> {
 
     /// Reads a schema, which is the root unless references are dynamic, and all that it leads to.
     pub fn read(&mut self, first: NodeId) -> Result<(), SchemaError> {
+        self.begin()?;
+        self.meanings[first.index()] = Meaning::Pending;
+        self.pending.push(first);
+        self.read_pending()
+    }
+
+    /// Reads the schemas behind a root that is none, and all that they lead to.
+    pub fn read_parts(&mut self) -> Result<(), SchemaError> {
+        self.begin()?;
+        self.meanings[NodeId::ROOT.index()] = Meaning::Any;
+        self.document.parts().for_each(|part| self.visit(part));
+        self.read_pending()
+    }
+
+    fn begin(&mut self) -> Result<(), SchemaError> {
         if self.features.mixed_rules {
             for (place, unknown) in self.resources().unknown_vocabularies.clone() {
                 let message = format!(
@@ -154,8 +169,10 @@ impl<'d> Reader<'d> {
             root.map_err(|error| SchemaError::limit(error, String::new()))?;
             self.scopes = Some(scopes);
         }
-        self.meanings[first.index()] = Meaning::Pending;
-        self.pending.push(first);
+        Ok(())
+    }
+
+    fn read_pending(&mut self) -> Result<(), SchemaError> {
         while let Some(node) = self.pending.pop() {
             self.exceeded = self.exceeded.or(meter::charge(4).err());
             self.current = node;

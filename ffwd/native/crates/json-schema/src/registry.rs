@@ -18,13 +18,6 @@ impl Registry {
         Self { documents: documents.into_iter().map(plain).collect() }
     }
 
-    /// With other documents beside these.
-    pub(crate) fn with(&self, documents: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut all = self.documents.clone();
-        all.extend(documents);
-        Self { documents: all }
-    }
-
     /// The document of this URI, which has no fragment.
     pub fn get(&self, uri: &str) -> Option<&str> {
         let own = self.documents.get(uri).map(String::as_str);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::conflict::Conflict;
 use super::document::{Document, NodeId, Value};
 use super::emptiness::Emptiness;
-use super::error::{LimitExceeded, SchemaError, SchemaErrorKind};
+use super::error::{in_part, part_name, LimitExceeded, SchemaError, SchemaErrorKind};
 use super::evidence::Way;
 use super::expand::Expander;
 use super::intern::Atom;
@@ -19,10 +19,6 @@ use super::program::Program;
 use super::satisfy::{Context, Solver};
 use super::values::ValueId;
 use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
-
-/// The names that several documents have for the one that refers to them all begin so, and end with
-/// their places.
-pub const PARTS: &str = "ffwd:/schemas/";
 
 fn unsatisfiable(conflict: Option<Conflict>) -> SchemaError {
     let (said, pointer) = conflict.map_or_else(
@@ -89,60 +85,44 @@ impl SchemaSet {
             return Ok((set, vec![root; texts.len()]));
         }
         let number = |place: usize| places.iter().position(|&of| of == place).unwrap_or(0) + 1;
-        let renamed = |mut error: SchemaError| {
-            if let Some((place, pointer)) =
-                error.pointer.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'))
-            {
-                let place = place.parse().map_or(0, number);
-                error.pointer = format!("schema {place}#{pointer}");
-            }
-            error
-        };
-        let uri = |place: usize| format!("{PARTS}{place}");
-        let documents = distinct.iter().enumerate();
-        let documents = documents.map(|(place, text)| (uri(place), (*text).to_owned()));
-        let registry = Arc::new(options.registry.with(documents));
-        let alone = SchemaOptions { languages: options.languages.apart(), ..options.clone() };
-        let options = SchemaOptions { registry, ..options };
-        let references: Vec<_> =
-            (0..distinct.len()).map(|place| serde_json::json!({ "$ref": uri(place) })).collect();
-        let all = serde_json::json!({ "anyOf": references }).to_string();
-        let program = Program::read(&all, &options).map_err(renamed)?;
+        let numbered = distinct.iter().enumerate();
+        let parts: Vec<(String, &str)> =
+            numbered.map(|(place, &text)| (part_name(number(place)), text)).collect();
+        let program = Program::of_parts(&parts, &options)?;
         // Each calls itself by a name of its own, or its references would lead to another one.
         let mut names: FxHashMap<&str, usize> = FxHashMap::default();
-        for place in 0..distinct.len() {
-            let Some(root) = program.document.root_of(&uri(place)) else { continue };
+        for (place, root) in program.document.parts().enumerate() {
             let members = program.document.members(root);
             let Some(node) = members.get("$id").or_else(|| members.get("id")) else { continue };
             let Value::String(name) = program.document.value(node) else { continue };
             if let Some(other) = names.insert(name, place) {
                 return Err(SchemaError {
                     kind: SchemaErrorKind::Invalid { keyword: Some("$id".into()) },
-                    pointer: format!("schema {}#/$id", number(place)),
+                    pointer: format!("{}#/$id", part_name(number(place))),
                     message: format!(
-                        "schema {} of the same grammar is called {name:?} too, and is another one: \
+                        "{} of the same grammar is called {name:?} too, and is another one: \
                          leave out the $id of one of them",
-                        number(other)
+                        part_name(number(other))
                     ),
                 });
             }
         }
-        let branches = program.document.members(NodeId::ROOT).get("anyOf");
-        let branches: Vec<NodeId> =
-            branches.map_or(Vec::new(), |node| program.document.items(node).to_vec());
+        let nodes = program.parts();
         let set = Self::begun(Arc::new(program), options)?;
         let mut roots = Vec::with_capacity(texts.len());
         {
             let mut solver = set.begin();
-            for (place, &node) in branches.iter().enumerate() {
+            for (place, &node) in nodes.iter().enumerate() {
                 let root = solver.expander.id_of(&set.program, node)?;
-                if !solver.is_satisfiable(set.context(), root).map_err(renamed)? {
+                if !solver.is_satisfiable(set.context(), root)? {
                     // Alone it has the same conflict, unless it leads to another one of them.
-                    let alone = match Self::parse(distinct[place], alone) {
+                    let languages = set.options.languages.apart();
+                    let options = SchemaOptions { languages, ..set.options.clone() };
+                    let alone = match Self::parse(distinct[place], options) {
                         Err(error) if error.kind == SchemaErrorKind::Unsatisfiable => error,
                         _ => unsatisfiable(None),
                     };
-                    let pointer = format!("schema {}#{}", number(place), alone.pointer);
+                    let pointer = format!("{}#{}", part_name(number(place)), alone.pointer);
                     return Err(SchemaError { pointer, ..alone });
                 }
                 roots.push(root);
@@ -209,9 +189,8 @@ impl SchemaSet {
     pub fn exceeded_at(&self, ids: &[SchemaId], error: LimitExceeded) -> SchemaError {
         let places = ids.iter().flat_map(|&id| self.places(id));
         let place = places.into_iter().next().unwrap_or_default();
-        let within = place.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'));
-        let pointer = within.map_or(place.clone(), |(_, pointer)| pointer.to_owned());
-        SchemaError::limit(error, pointer)
+        let pointer = in_part(&place).map_or(&*place, |(_, pointer)| pointer);
+        SchemaError::limit(error, pointer.to_owned())
     }
 
     /// Returns the schema of values that satisfy all of `ids`.

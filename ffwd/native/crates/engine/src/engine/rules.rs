@@ -244,11 +244,7 @@ impl Engine {
 
 /// The error of one of the schemas of a grammar, with the place of the schema if it is known.
 fn schema_error(grammar: &Grammar, schemas: &[JsonId], error: SchemaError) -> CompileError {
-    let number = error.pointer.strip_prefix("schema ").and_then(|rest| rest.split_once('#'));
-    let index = match number {
-        Some((number, _)) => number.parse().map_or(0, |number: usize| number.saturating_sub(1)),
-        None => 0,
-    };
+    let index = error.part().map_or(0, |number| number.saturating_sub(1));
     let place = schemas.get(index).and_then(|id| grammar.json[id.0 as usize].place);
     match place.and_then(|place| grammar.excerpt(place)) {
         Some((source_kind, excerpt)) => {

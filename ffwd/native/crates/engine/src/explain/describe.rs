@@ -1,16 +1,12 @@
 //! The automaton's expectations, in words.
 
-use rustc_hash::FxHashMap;
-
 use super::names::{Names, RulePlace};
 use super::pattern;
 use crate::engine::{Compiled, Recipe};
 use ffwd_automaton::expected::{Expected, Types, What};
 use ffwd_automaton::obstacle::{Obstacle, Why};
-use ffwd_automaton::rules::Leaf;
 use ffwd_automaton::{Automaton, EngineError};
-use ffwd_grammar::{Grammar, Node};
-use ffwd_json_schema::{SchemaId, PARTS};
+use ffwd_json_schema::SchemaId;
 
 /// The kind of an allowed item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,19 +65,13 @@ const MAX_NAMES: usize = 12;
 pub struct Describer<'a> {
     automaton: &'a Automaton,
     names: Option<Names<'a>>,
-    /// For each document of several the number of its schema, from 1.
-    numbers: FxHashMap<usize, usize>,
 }
 
 impl<'a> Describer<'a> {
     pub fn of(compiled: &'a Compiled, automaton: &'a Automaton) -> Self {
         match compiled.recipe() {
-            Recipe::Rules { grammar, .. } => Self {
-                automaton,
-                names: Some(Names::of(grammar)),
-                numbers: numbers(automaton, grammar),
-            },
-            _ => Self { automaton, names: None, numbers: FxHashMap::default() },
+            Recipe::Rules { grammar, .. } => Self { automaton, names: Some(Names::of(grammar)) },
+            _ => Self { automaton, names: None },
         }
     }
 
@@ -187,7 +177,7 @@ impl<'a> Describer<'a> {
         let mut pointers: Vec<String> = Vec::new();
         for &schema in schemas {
             for place in json.schema.places(schema) {
-                let place = self.place(&place);
+                let place = if place.contains('#') { place } else { format!("#{place}") };
                 if !pointers.contains(&place) && pointers.len() < MAX_POINTERS {
                     pointers.push(place);
                 }
@@ -195,39 +185,6 @@ impl<'a> Describer<'a> {
         }
         pointers
     }
-
-    /// A pointer with the number of its schema where there are several.
-    fn place(&self, place: &str) -> String {
-        let part = place.strip_prefix(PARTS).and_then(|rest| rest.split_once('#'));
-        match part {
-            Some((number, pointer)) => {
-                let number = number.parse().ok().and_then(|n: usize| self.numbers.get(&n));
-                format!("schema {}#{pointer}", number.copied().unwrap_or(1))
-            }
-            None if place.contains('#') => place.to_owned(),
-            None => format!("#{place}"),
-        }
-    }
-}
-
-/// For each distinct schema of a grammar the number of the first that is it, from 1.
-fn numbers(automaton: &Automaton, grammar: &Grammar) -> FxHashMap<usize, usize> {
-    let mut texts: Vec<(usize, &str)> = Vec::new();
-    for (&node, leaf) in automaton.leaves() {
-        if let (Leaf::Json(place), Node::Json(json)) = (leaf, grammar.node(node)) {
-            texts.push((*place, &*grammar.json[json.0 as usize].schema));
-        }
-    }
-    texts.sort_unstable();
-    let mut distinct: Vec<&str> = Vec::new();
-    let mut numbers = FxHashMap::default();
-    for (place, text) in texts {
-        if !distinct.contains(&text) {
-            numbers.insert(distinct.len(), place + 1);
-            distinct.push(text);
-        }
-    }
-    numbers
 }
 
 fn value(types: &Types) -> String {
