@@ -5,7 +5,7 @@
 //! exponent, it has all forms of a number that only its sign bounds. Otherwise it has the
 //! normalized ones (one digit that is not zero before the point), and for integers those whose
 //! mantissa is an integer and whose exponent is not negative. On request numbers are *plain*: see
-//! [`NumberConstraint::plain`].
+//! `NumberConstraint::plain`.
 
 mod digit_range;
 mod kinds;
