@@ -19,10 +19,11 @@ def apply_token_bitmask_inplace(
     indices: Sequence[int] | Any | None = None,
     *,
     mask_rows: Sequence[int] | Any | None = None,
+    source: Any | None = None,
     vocab_size: int | None = None,
     dtype: str | None = None,
     threads: int | None = None,
-) -> None:
+) -> list[int]:
     """Set to -inf, in place, every logit whose token the bitmask does not allow.
 
     The other logits, including NaN, keep their bits. Columns from `vocab_size` on are padding of
@@ -41,6 +42,9 @@ def apply_token_bitmask_inplace(
             in XGrammar.
         mask_rows: The row of the bitmask for each masked row of the logits, if it differs. Rows may
             repeat.
+        source: Logits of the same shape and type. The masked rows are written as those of `source`
+            under the mask, which is read only where tokens are allowed; by default the logits
+            themselves are masked.
         vocab_size: The number of tokens; by default as many as both arrays have room for. Without
             it, bits between the last token and the end of its word must be 0, as
             `Matcher.fill_bitmask` writes them.
@@ -48,37 +52,13 @@ def apply_token_bitmask_inplace(
         threads: The most threads to use; by default one per processor, but only one below 8 MiB of
             output.
 
+    Returns:
+        The masked rows in which every allowed token has the logit -inf. NaN is another logit.
+
     Raises:
         BitmaskError: A type, shape, layout, position or row number that does not fit. Nothing is
             written then.
 
-    """
-    mask_and_find_starved(
-        logits,
-        bitmask,
-        indices,
-        mask_rows=mask_rows,
-        vocab_size=vocab_size,
-        dtype=dtype,
-        threads=threads,
-    )
-
-
-def mask_and_find_starved(
-    logits: Any,
-    bitmask: Any,
-    indices: Sequence[int] | Any | None = None,
-    *,
-    source: Any | None = None,
-    mask_rows: Sequence[int] | Any | None = None,
-    vocab_size: int | None = None,
-    dtype: str | None = None,
-    threads: int | None = None,
-) -> list[int]:
-    """Mask logits, and return the masked rows in which every allowed token has -inf.
-
-    All is as in `apply_token_bitmask_inplace`. With `source`, of the shape and type of the logits,
-    the masked rows are those of `source`, which is only read where tokens are allowed.
     """
     memory, halves = _logits(logits, dtype)
     return mask_logits(

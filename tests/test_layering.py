@@ -233,7 +233,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench": PythonLayer(
         folder="maskbench",
         eager=frozenset(
-            {"ffwd", "maskbench.conformance.gates", "maskbench.speed.logits"}
+            {"ffwd", "maskbench.conformance.gates"}
+            | {"maskbench.speed.logits", "maskbench.speed.processors"}
             | {
                 "maskbench.conformance.differential",
                 "maskbench.conformance.soak",
@@ -305,6 +306,15 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             {"ffwd", "ffwd.adapters.logits", "maskbench", "numpy", "click", "rich", "torch"}
         ),
         lazy=frozenset({"xgrammar", "llguidance"}),
+        public_only=True,
+    ),
+    # Likewise, of transformers.
+    "maskbench.speed.processors": PythonLayer(
+        folder="maskbench/speed/processors",
+        eager=frozenset(
+            {"ffwd", "ffwd.adapters.transformers", "maskbench", "numpy", "click", "rich", "torch"}
+        ),
+        lazy=frozenset({"transformers", "xgrammar", "llguidance"}),
         public_only=True,
     ),
     # Trains the model in the box; its command loads the rest only when it is called.

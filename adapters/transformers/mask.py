@@ -8,7 +8,6 @@ import torch
 
 import ffwd
 from ffwd import Matcher, Vocabulary, VocabularyError
-from ffwd._logits import mask_and_find_starved
 from ffwd.adapters.logits import apply_token_bitmask_inplace
 from ffwd.adapters.logits.torch_bitmask import blocked_columns
 
@@ -133,7 +132,7 @@ class ScoreMask:
             masked = torch.empty_like(source, memory_format=torch.contiguous_format)
             if free:
                 masked[free] = source[free]
-        self._starved = mask_and_find_starved(
+        self._starved = ffwd.apply_token_bitmask_inplace(
             masked, bits, rows, source=source, vocab_size=self._vocab_size
         )
         return scores if in_place else masked

@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import ffwd
-from ffwd._logits import mask_and_find_starved
 
 TORCH_TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -85,14 +84,14 @@ def test_masked_copies(dtype: torch.dtype, density: float, width: int, words: in
     by_hand = copy.clone()
     by_hand[[0, 3, 4]] = expected(logits, bitmask)[[0, 3, 4]]
     before = logits.clone()
-    starved = mask_and_find_starved(copy, bitmask, [4, 0, 3], source=logits)
+    starved = ffwd.apply_token_bitmask_inplace(copy, bitmask, [4, 0, 3], source=logits)
     assert torch.equal(bits(copy), bits(by_hand))
     assert torch.equal(bits(logits), bits(before))
     assert starved == [row for row in (0, 3, 4) if (copy[row] == -torch.inf).all()]
     with pytest.raises(ffwd.BitmaskError, match="shape of the logits"):
-        mask_and_find_starved(copy, bitmask, source=logits[:4])
+        ffwd.apply_token_bitmask_inplace(copy, bitmask, source=logits[:4])
     with pytest.raises(ffwd.BitmaskError, match="as the logits are"):
-        mask_and_find_starved(copy.double(), bitmask, source=logits.int())
+        ffwd.apply_token_bitmask_inplace(copy.double(), bitmask, source=logits.int())
 
 
 def test_numpy() -> None:

@@ -6,6 +6,7 @@
 use crate::error::EngineError;
 use crate::interning::memory::map_entry;
 use crate::json::compared::Compared;
+use crate::json::tables::Json;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{StackId, TextId};
 use crate::stacks::on::On;
@@ -53,7 +54,7 @@ impl<O: On> Compared<'_, O> {
         let mut threads = self.on.following(after, TextId::ANY)?;
         let is_within = |thread: &Thread| self.on.cell(thread.stack).height > level;
         // What must come is no choice: only the meter bounds how much of it is read.
-        while threads.iter().all(is_within) && self.scalar_start(&threads).is_none() {
+        while threads.iter().all(is_within) && scalar_start(*self, &threads).is_none() {
             let Some(byte) = self.listed_byte(&threads)? else { return Ok(0) };
             meter::charge(1)?;
             threads = self.on.step(&threads, byte)?;
@@ -61,39 +62,38 @@ impl<O: On> Compared<'_, O> {
                 return Ok(0);
             }
         }
-        match self.scalar_start(&threads).filter(|_| threads.iter().all(is_within)) {
-            Some(index) => self.count_scalars(index),
+        match scalar_start(*self, &threads).filter(|_| threads.iter().all(is_within)) {
+            Some(index) => count_scalars(self.json, self.on.lexeme(index)),
             None => Ok(0),
         }
     }
+}
 
-    /// The lexeme of a scalar that may begin, if nothing else may go on.
-    fn scalar_start(&self, threads: &Threads) -> Option<u32> {
-        let [thread] = threads.as_slice() else { return None };
-        let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
-            (thread.lexeme, self.on.cell(thread.stack).frame)
-        else {
-            return None;
-        };
-        let is_scalar = self.json.layouts.place(index).is_none();
-        (is_scalar && self.on.lexeme(index).is_start(thread.lex_state())).then_some(index)
+/// The lexeme of a scalar that may begin, if nothing else may go on.
+fn scalar_start<O: On>(Compared { json, on }: Compared<'_, O>, threads: &Threads) -> Option<u32> {
+    let [thread] = threads.as_slice() else { return None };
+    let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
+        (thread.lexeme, on.cell(thread.stack).frame)
+    else {
+        return None;
+    };
+    let is_scalar = json.layouts.place(index).is_none();
+    (is_scalar && on.lexeme(index).is_start(thread.lex_state())).then_some(index)
+}
+
+/// How many values a lexeme has, at least.
+fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
+    let start = lexeme.start();
+    if lexeme.spec().spelling != Spelling::JsonString {
+        return count_plain(lexeme, start);
     }
-
-    /// How many values a lexeme has, at least.
-    fn count_scalars(&self, index: u32) -> Result<u32, EngineError> {
-        let lexeme = self.on.lexeme(index);
-        let start = lexeme.start();
-        if lexeme.spec().spelling != Spelling::JsonString {
-            return count_plain(lexeme, start);
-        }
-        if let Some((listed, _)) = lexeme.listed(start) {
-            return Ok(u32::try_from(listed.count()).unwrap_or(MANY).min(MANY));
-        }
-        match self.json.rivals.counter.lock().count(lexeme, start, u64::from(MANY)) {
-            Ok(count) => Ok(u32::try_from(count).unwrap_or(MANY)),
-            Err(error) if error.maximum == MAX_COUNTED as u64 => Ok(0),
-            Err(error) => Err(error.into()),
-        }
+    if let Some((listed, _)) = lexeme.listed(start) {
+        return Ok(u32::try_from(listed.count()).unwrap_or(MANY).min(MANY));
+    }
+    match json.rivals.counter.lock().count(lexeme, start, u64::from(MANY)) {
+        Ok(count) => Ok(u32::try_from(count).unwrap_or(MANY)),
+        Err(error) if error.maximum == MAX_COUNTED as u64 => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }
 
