@@ -128,6 +128,7 @@ impl Request<'_> {
     logits, bitmask, *, indices=None, mask_rows=None, halves=None, vocab_size=None, threads=None,
     source=None
 ))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub fn mask_logits(
     logits: &Bound<'_, PyUntypedArray>,
     bitmask: &Bound<'_, PyUntypedArray>,
