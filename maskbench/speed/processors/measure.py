@@ -94,12 +94,14 @@ class Peers:
         """
         from xgrammar.contrib.hf import LogitsProcessor
 
+        # Annotated with the classes of an old tensor type.
+        theirs: Any = LogitsProcessor([self._xgrammar(text.schema) for text in texts])
         grammars = [self._ffwd(text.schema) for text in texts]
         return {
             "ffwd": GrammarLogitsProcessor(grammars, in_place=True),
             "ffwd, copies": GrammarLogitsProcessor(grammars),
             "masks": _Masks([grammar.matcher() for grammar in grammars], self._vocab_size),
-            "xgrammar": LogitsProcessor([self._xgrammar(text.schema) for text in texts]),
+            "xgrammar": theirs,
             "llguidance": _Llguidance(
                 [self._llguidance(text.schema) for text in texts], self._vocab_size, self._threads
             ),
