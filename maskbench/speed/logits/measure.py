@@ -82,7 +82,7 @@ def compare(found: list[Way], logits: torch.Tensor, source: torch.Tensor) -> Non
     for way in found:
         logits.copy_(source)
         result = way.call()
-        results[way.name] = (logits if result is None else result).clone()
+        results[way.name] = (result if isinstance(result, torch.Tensor) else logits).clone()
         # Warm by now: compiled kernels, the caches of an allocator.
         way.call()
     for way in found:

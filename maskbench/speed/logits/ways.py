@@ -21,7 +21,7 @@ _WORD_BITS = 32
 class Way:
     """One way, prepared for a problem.
 
-    `call` masks the logits that it was made with; it returns them, or a copy. The reference's
+    `call` masks the logits that it was made with, or returns a masked copy. The reference's
     result must stay valid; `same` says whether the result must equal that of `torch.where`.
     """
 
