@@ -22,24 +22,25 @@ class Row:
     """One row: a matcher, and the tokens that it has accepted.
 
     `refused` is the first token that the grammar rejected. Later tokens are not matched.
+    `ended` says whether the end token has been accepted; tokens after it are padding.
     """
 
     matcher: Matcher
     tokens: list[int] = field(default_factory=list)
     refused: int | None = None
 
-    @property
-    def ended(self) -> bool:
-        """Whether the end token has been accepted; tokens after it are padding."""
-        return self.matcher.is_terminated()
+    def __post_init__(self) -> None:
+        # Each question to a matcher costs about as much as an accepted token.
+        self._vocab_size = self.matcher.grammar.vocabulary.vocab_size
+        self.ended = self.matcher.is_terminated()
 
     def accept(self, token: int) -> None:
         """Take a token; a no-op after the end and after a refused token."""
         if self.refused is not None or self.ended:
             return
-        in_range = 0 <= token < self.matcher.grammar.vocabulary.vocab_size
-        if in_range and self.matcher.accept_token(token):
+        if 0 <= token < self._vocab_size and self.matcher.accept_token(token):
             self.tokens.append(token)
+            self.ended = self.matcher.is_terminated()
         else:
             self.refused = token
 
@@ -52,6 +53,7 @@ class Row:
         keep = common_prefix(self.tokens, tokens)
         self.matcher.rollback(len(self.tokens) - keep)
         del self.tokens[keep:]
+        self.ended = self.matcher.is_terminated()
         self.refused = None
         for token in tokens[keep:]:
             if self.refused is not None or self.ended:
