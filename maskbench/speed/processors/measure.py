@@ -96,11 +96,12 @@ class Peers:
 
         # Annotated with the classes of an old tensor type.
         theirs: Any = LogitsProcessor([self._xgrammar(text.schema) for text in texts])
-        grammars = [self._ffwd(text.schema) for text in texts]
+        # A grammar keeps its masks, so each way has its own.
+        first, second, third = ([self._ffwd(text.schema) for text in texts] for _ in range(3))
         return {
-            "ffwd": GrammarLogitsProcessor(grammars, in_place=True),
-            "ffwd, copies": GrammarLogitsProcessor(grammars),
-            "masks": _Masks([grammar.matcher() for grammar in grammars], self._vocab_size),
+            "ffwd": GrammarLogitsProcessor(first, in_place=True),
+            "ffwd, copies": GrammarLogitsProcessor(second),
+            "masks": _Masks([grammar.matcher() for grammar in third], self._vocab_size),
             "xgrammar": theirs,
             "llguidance": _Llguidance(
                 [self._llguidance(text.schema) for text in texts], self._vocab_size, self._threads
