@@ -178,10 +178,10 @@ class Request:
         # What is given are the logits among ids and probabilities, with gaps between them.
         masked = np.array(scores, dtype=np.single)
         self._matcher.fill_bitmask(self._bits, 0)
-        ffwd.apply_token_bitmask_inplace(
+        starved = ffwd.apply_token_bitmask_inplace(
             masked, self._bits[0], vocab_size=self._vocabulary.vocab_size
         )
-        if masked.max() == -np.inf:
+        if starved:
             raise NoTokenLeftError
         return masked
 

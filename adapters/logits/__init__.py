@@ -43,7 +43,8 @@ def apply_token_bitmask_inplace(
 ) -> None:
     """Set to -inf, in place, every logit whose token the bitmask does not allow.
 
-    All is as in `ffwd.apply_token_bitmask_inplace`, and on an accelerator nothing waits for it.
+    All is as in `ffwd.apply_token_bitmask_inplace`, but there is no `source`, and no rows are
+    returned: on an accelerator nothing waits for the result.
 
     Args:
         logits: `[rows, width]` or `[width]` on any device; float32, float16, bfloat16 or float64.
