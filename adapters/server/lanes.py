@@ -7,6 +7,7 @@ first, and many heavy requests wait for each other only.
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ class Job:
     call: Callable[[], object] | None
     """None once it has begun: what it refers to may hold the job."""
     thread: int | None = None
+    began: float | None = None
+    """When the thread began with it, in `time.monotonic`."""
     done: bool = False
     replaced: bool = False
 
@@ -99,7 +102,7 @@ class ReplacingLane:
         if job is None or job.call is None:
             return False
         with self._lock:
-            job.thread = threading.get_native_id()
+            job.thread, job.began = threading.get_native_id(), time.monotonic()
         call, job.call = job.call, None
         call()
         with self._lock:

@@ -27,8 +27,8 @@ _log = logging.getLogger("ffwd.server")
 _SLOW_THREADS = 2
 _POLL = 0.25
 """Seconds between looks at deadlines while nothing happens."""
-_STUCK = 0.25
-"""Seconds after which a mask that is still not there gives its place among the quick ones up."""
+_STUCK = 0.05
+"""Seconds after which a mask gives its place among the quick ones up. Others may wait for it."""
 
 
 @dataclass(eq=False)
@@ -37,8 +37,6 @@ class _Work:
 
     texts: list[Text]
     waited_for: bool
-    began: float
-    """When it was given to its lane, in `time.monotonic`."""
     job: Job | None = None
     """In the quick lane."""
     seconds: float = 0.0
@@ -159,7 +157,13 @@ class Scheduler:
             self._model.release()
         with self._changed:
             if not self._done and not self._stopping and not self._has_new():
-                self._changed.wait(_POLL if self._running or self._waiting else None)
+                self._changed.wait(self._pause())
+
+    def _pause(self) -> float | None:
+        """Return how many seconds may pass until the next look, if nothing is told before."""
+        if any(work.job is not None for work in self._work):
+            return _STUCK
+        return _POLL if self._running or self._waiting else None
 
     def _has_new(self) -> bool:
         return any(text.cancelled for text in self._running) or (
@@ -229,7 +233,7 @@ class Scheduler:
         """Have others take the places of threads that are stuck in one mask."""
         before = time.monotonic() - _STUCK
         for work in self._work:
-            if work.job is not None and work.began < before:
+            if work.job is not None and (work.job.began or before) < before:
                 self._fast.replace(work.job)
 
     def _take_done(self) -> None:
@@ -351,7 +355,7 @@ class Scheduler:
             group[0].append(text)
             group[1].append(token)
         for (_, is_late, is_heavy), (members, given) in groups.items():
-            work = _Work(members, waited_for=not is_late, began=time.monotonic())
+            work = _Work(members, waited_for=not is_late)
             self._work.add(work)
             call = partial(self._do, work, partial(advance, members, given))
             if is_heavy:

@@ -697,6 +697,9 @@ def test_a_call_that_takes_long_gives_its_place_up():
     lane.replace(jobs[0])
     assert begun.wait(600)
     assert not waiting[0].is_set()
+    # Time in the queue does not count.
+    assert jobs[0].began is None
+    assert job.began is not None
     lane.replace(job)
     lane.replace(job)
     assert all(event.wait(600) for event in waiting[:2])
