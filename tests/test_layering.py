@@ -215,6 +215,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         eager=frozenset({"ffwd", "click", "numpy"}),
         lazy=frozenset(
             {"ffwd.adapters.transformers", "ffwd.adapters.server", "ffwd.cli.demo.ways"}
+            # What `doctor` knows of an engine; each imports its engine.
+            | {"ffwd.adapters.vllm", "ffwd.adapters.sglang"}
             | {"torch", "rich"}
             # What `bench` times beside, and the tokenizer that it gives them.
             | {"llguidance", "xgrammar", "transformers"}

@@ -160,7 +160,7 @@ class Scheduler:
                 self._changed.wait(self._pause())
 
     def _pause(self) -> float | None:
-        """Return how many seconds may pass until the next look, if nothing is told before."""
+        """Return how many seconds to wait for news at most."""
         if any(work.job is not None for work in self._work):
             return _STUCK
         return _POLL if self._running or self._waiting else None

@@ -66,6 +66,15 @@ def register() -> None:
         )
 
 
+def registered() -> bool:
+    """Return whether SGLang knows the backend's name."""
+    try:
+        choices, _ = _hooks()
+    except ImportError:
+        return False
+    return BACKEND_NAME in choices.GRAMMAR_BACKEND_CHOICES
+
+
 def installed_version() -> str | None:
     """Return the version of SGLang's distribution, or None."""
     try:

@@ -22,7 +22,7 @@ def register() -> None:
 
     version = vllm.__version__
     if minor_version(version) not in SUPPORTED_VERSIONS:
-        _refuse(f"ffwd supports {_supported()}, and this is vLLM {version}")
+        _refuse(f"ffwd supports {supported()}, and this is vLLM {version}")
         return
     # What is raised here would keep vLLM from starting, also for those who use another backend.
     try:
@@ -42,7 +42,8 @@ def minor_version(version: str) -> tuple[int, int] | None:
     return int(parts[0]), int(parts[1])
 
 
-def _supported() -> str:
+def supported() -> str:
+    """Return the supported versions, for people."""
     return "vLLM " + " and ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
 
 

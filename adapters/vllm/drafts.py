@@ -12,6 +12,7 @@ and before it plans the next step; `install` adds the forced ones at this point.
 This module imports nothing of vLLM when it is imported.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -92,13 +93,13 @@ def install(manager: type, grammar_class: type[ForcingGrammar]) -> None:
         return
     original: Callable[[Any, Any, list[int]], list[int]] = vars(manager)["validate_tokens"]
 
+    @functools.wraps(original)
     def validate_tokens(self: Any, request: Any, spec_tokens: list[int]) -> list[int]:
         limit = _draft_limit(self.vllm_config)
         if limit == 0:
             return original(self, request, spec_tokens)
         return _forced_drafts(self, request, limit, grammar_class)
 
-    validate_tokens.__doc__ = original.__doc__
     validate_tokens._ffwd_drafts = True  # type: ignore[attr-defined]
     manager.validate_tokens = validate_tokens  # type: ignore[attr-defined]
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "check": ("ffwd.cli.check:check", "Say whether a schema or grammar can be used."),
     "count": ("ffwd.cli.tokenize:count", "Count the tokens of a text."),
     "demo": ("ffwd.cli.demo.command:demo", "Write JSON with the model in the box, in four ways."),
+    "doctor": ("ffwd.cli.doctor:doctor", "Say whether vLLM or SGLang can use ffwd here."),
     "explain": ("ffwd.cli.explain:explain", "Say why a text is refused, and what may come."),
     "generate": ("ffwd.cli.generate:generate", "Generate with a model, by a grammar."),
     "mask": ("ffwd.cli.mask:mask", "Show which tokens may come next."),

@@ -157,3 +157,36 @@ def test_the_list_of_commands_loads_none_of_them():
     loaded = set(eval(done.stderr.strip().splitlines()[-1]))
     assert loaded <= {"ffwd.cli.commands", "ffwd.cli.output", "ffwd.cli.exits"}
     assert all(name in done.stdout for name in group.list_commands(None))
+
+
+def test_doctor_without_the_engine():
+    done = ffwd("doctor", "sglang", "--json")
+    data = json.loads(done.stdout)
+    assert (done.exit_code, data["ok"]) == (1, False)
+    (finding,) = data["findings"]
+    assert finding["text"] == "sglang is not installed"
+    assert "ffwd supports SGLang" in finding["advice"]
+
+
+def test_doctor_where_the_engine_is_broken(tmp_path):
+    """A library that an engine was built with is missing."""
+    (tmp_path / "vllm.py").write_text("raise OSError('libcudart.so.12: cannot open')")
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = process("doctor", "vllm", PYTHONPATH=path)
+    assert done.returncode == 1
+    assert b"libcudart.so.12" in done.stdout
+
+
+def test_doctor_reads_the_tokenizer(tmp_path):
+    from transformers import AutoTokenizer
+
+    from ffwd import model
+    from ffwd.adapters.shared.diagnosis import tokenizer_findings
+
+    tokenizer = AutoTokenizer.from_pretrained(model.path())
+    assert [finding.status for finding in tokenizer_findings(tokenizer)] == ["ok", "ok"]
+    (refused,) = tokenizer_findings(object())
+    assert refused.status == "bad"
+    assert "VocabularyError" in refused.text
+    done = ffwd("doctor", "vllm", "--tokenizer", tmp_path)
+    assert done.exit_code == 5

@@ -24,7 +24,9 @@ from sglangharness import LOGITS_WIDTH, SmallScheduler, end_id, tiny_tokenizer
 
 import ffwd
 from ffwd.adapters import sglang as plugin
+from ffwd.adapters.sglang import diagnosis
 from ffwd.adapters.sglang.backend import FfwdGrammarBackend
+from ffwd.adapters.sglang.diagnosis import diagnose
 
 
 @pytest.fixture
@@ -128,6 +130,17 @@ def test_options_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FFWD_CACHE_BYTES", "much")
     with pytest.raises(ValueError, match="FFWD_CACHE_BYTES"):
         SmallScheduler()
+
+
+def test_the_doctor_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SGLANG_PLUGINS", raising=False)
+    assert {finding.status for finding in diagnose(tiny_tokenizer())} == {"ok"}
+    monkeypatch.setenv("SGLANG_PLUGINS", "other")
+    assert {finding.topic for finding in diagnose() if finding.status == "bad"} == {"plugin"}
+    monkeypatch.delenv("SGLANG_PLUGINS")
+    monkeypatch.setattr(diagnosis, "installed_version", lambda: "0.1.0")
+    (old,) = (finding for finding in diagnose() if finding.status == "bad")
+    assert old.advice == f"install sglang=={plugin.SUPPORTED_VERSION}"
 
 
 WEATHER = Tool(

@@ -1,5 +1,6 @@
 """ffwd as vLLM's backend: how it is found, what it refuses, tool calls, reasoning, stop tokens."""
 
+import inspect
 import json
 import os
 import re
@@ -15,12 +16,14 @@ pytest.importorskip("vllm", reason="needs an environment with vLLM: docs/engines
 
 import tomllib
 import torch
+import vllm
 from pydantic import ValidationError
 from transformers import AutoTokenizer
 from vllm.config import StructuredOutputsConfig
 from vllm.engine.arg_utils import EngineArgs
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionToolsParam
 from vllm.exceptions import VLLMValidationError
+from vllm.sampling_params import SamplingParams
 from vllm.tool_parsers.structural_tag_registry import (
     SUPPORTED_STRUCTURAL_TAG_MODELS,
     get_model_structural_tag,
@@ -33,7 +36,9 @@ from vllm_scheduling import FollowingModel, Outcome, SchedulerRun, engine_config
 
 import ffwd.adapters.vllm
 from ffwd import VocabularyError
-from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version
+from ffwd.adapters.shared.diagnosis import Finding
+from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, surface
+from ffwd.adapters.vllm.diagnosis import diagnose
 from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore
 
 pytestmark = pytest.mark.engine
@@ -172,6 +177,47 @@ def test_a_changed_vllm_is_not_broken(tmp_path: Path) -> None:
     assert "it works" in printed
     assert "is not available: this vLLM" in printed
     assert "_fill_bitmasks" in printed
+
+
+def test_what_is_wrapped_is_listed_with_the_source_that_was_tested() -> None:
+    """A new version of vLLM begins here: read what differs, then record it."""
+    minor = minor_version(vllm.__version__)
+    assert minor in SUPPORTED_VERSIONS
+    place = SUPPORTED_VERSIONS.index(minor)
+    recorded = {str(symbol): symbol.fingerprints[place] for symbol in surface.SYMBOLS}
+    assert recorded == {str(symbol): surface.fingerprint(symbol) for symbol in surface.SYMBOLS}
+    assert all(len(symbol.fingerprints) == len(SUPPORTED_VERSIONS) for symbol in surface.SYMBOLS)
+    wrapped = {
+        f"{owner.__module__}.{owner.__qualname__}.{name}"
+        for owner in (StructuredOutputManager, SamplingParams)
+        for name, member in vars(owner).items()
+        if inspect.isfunction(member) and member.__globals__["__name__"].startswith("ffwd.")
+    }
+    assert wrapped == {
+        str(symbol) for symbol in surface.SYMBOLS if symbol.use.startswith("wrapped")
+    }
+
+
+def test_the_doctor_finds_what_is_wrong(
+    folder: Path, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of(findings: list[Finding], *topics: str) -> set[str]:
+        return {finding.status for finding in findings if finding.topic in topics}
+
+    monkeypatch.delenv("VLLM_PLUGINS", raising=False)
+    monkeypatch.delenv("VLLM_USE_V2_MODEL_RUNNER", raising=False)
+    assert {finding.status for finding in diagnose(tokenizer)} == {"ok"}
+    monkeypatch.setenv("VLLM_PLUGINS", "lora")
+    assert of(diagnose(), "plugin") == {"bad"}
+    monkeypatch.setenv("VLLM_PLUGINS", "lora,ffwd")
+    assert of(diagnose(), "plugin") == {"ok"}
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
+    assert of(diagnose(), "drafts") == {"note"}
+    monkeypatch.setattr(StructuredOutputManager, "grammar_init", lambda *_: None)
+    (differing,) = (finding for finding in diagnose() if finding.topic == "sources")
+    assert "StructuredOutputManager.grammar_init" in differing.text
+    monkeypatch.setattr(vllm, "__version__", "9.9.0")
+    assert of(diagnose(), "version") == {"bad"}
 
 
 def test_the_option_of_the_command_line() -> None:

@@ -1,0 +1,93 @@
+"""The checks of `ffwd doctor vllm`."""
+
+import os
+from typing import Any
+
+from ffwd.adapters.shared.diagnosis import (
+    Finding,
+    import_finding,
+    plugin_finding,
+    tokenizer_findings,
+)
+from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, register, supported
+from ffwd.adapters.vllm.surface import changed
+
+_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+
+
+def diagnose(tokenizer: Any = None) -> list[Finding]:
+    """Check whether vLLM can use ffwd in this environment.
+
+    Args:
+        tokenizer: The model's, of transformers, mistral-common or tiktoken. It is checked as well.
+
+    """
+    missing = import_finding("vllm", supported())
+    if missing is not None:
+        return [missing]
+    import vllm
+
+    return [
+        _version(vllm.__version__),
+        plugin_finding("vllm.general_plugins", allowed_by="VLLM_PLUGINS"),
+        _backend(),
+        *_sources(vllm.__version__),
+        _drafts(),
+        *([] if tokenizer is None else tokenizer_findings(tokenizer)),
+    ]
+
+
+def _version(version: str) -> Finding:
+    if minor_version(version) in SUPPORTED_VERSIONS:
+        return Finding("ok", "version", f"vLLM {version}")
+    return Finding("bad", "version", f"vLLM {version}", f"ffwd supports {supported()}")
+
+
+def _backend() -> Finding:
+    """Say whether vLLM takes the backend's name, and if not, why."""
+    from pydantic import ValidationError
+    from vllm.config import StructuredOutputsConfig
+
+    register()
+    try:
+        StructuredOutputsConfig(backend="ffwd")
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        return Finding("bad", "backend", reason, "every other backend works as without ffwd")
+    return Finding(
+        "ok",
+        "backend",
+        "--structured-outputs-config.backend ffwd",
+        "for LLM(structured_outputs_config=...), call ffwd.adapters.vllm.register() before",
+    )
+
+
+def _sources(version: str) -> list[Finding]:
+    """Return what differs from the version that ffwd was tested with, or the newest of these."""
+    minor = minor_version(version)
+    tested = minor if minor in SUPPORTED_VERSIONS else SUPPORTED_VERSIONS[-1]
+    name = "vLLM {}.{}.0".format(*tested)
+    differing = changed(tested)
+    if not differing:
+        return [Finding("ok", "sources", f"what ffwd uses is as in {name}")]
+    return [
+        Finding(
+            "note",
+            "sources",
+            f"{symbol} ({symbol.use}) is not as in {name}",
+            "it may work: the tests of docs/engines.md tell",
+        )
+        for symbol in differing
+    ]
+
+
+def _drafts() -> Finding:
+    value = os.environ.get(_RUNNER, "").lower()
+    if value in ("1", "true", "yes"):
+        return Finding(
+            "note",
+            "drafts",
+            f"{_RUNNER}={value}: that runner takes no drafts of forced tokens",
+            f"unset {_RUNNER} to use them: docs/engines.md",
+        )
+    return Finding("ok", "drafts", "drafts of forced tokens run on the V1 model runner")

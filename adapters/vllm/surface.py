@@ -1,0 +1,132 @@
+"""The functions of vLLM that ffwd wraps or calls, to be read again for a new version.
+
+The tests compare the fingerprints with those of each supported version, and `ffwd doctor vllm` with
+those of the installed one. So work on a new version begins with the list of what changed in it.
+"""
+
+import hashlib
+import inspect
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from ffwd.adapters.vllm import SUPPORTED_VERSIONS
+
+_CONFIG = "vllm.config.structured_outputs"
+_MANAGER = "vllm.v1.structured_output"
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A function or class of vLLM.
+
+    Attributes:
+        module: The module that defines it.
+        name: Its qualified name there.
+        use: What ffwd does with it.
+        fingerprints: Of its source in the first release of each of `SUPPORTED_VERSIONS`.
+
+    """
+
+    module: str
+    name: str
+    use: str
+    fingerprints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+SYMBOLS = (
+    Symbol(
+        _CONFIG,
+        "StructuredOutputsConfig",
+        "its backend gets another name",
+        ("b55106583ec1", "6afb0859f549"),
+    ),
+    Symbol(
+        "vllm.sampling_params",
+        "SamplingParams._validate_structured_outputs",
+        "wrapped",
+        ("83a8779edbdc", "83a8779edbdc"),
+    ),
+    Symbol(
+        "vllm.v1.structured_output.request",
+        "get_structured_output_key",
+        "called",
+        ("fb89b7318944", "fb89b7318944"),
+    ),
+    Symbol(
+        _MANAGER,
+        "StructuredOutputManager.__init__",
+        "wrapped",
+        ("baf9f05a1ec1", "a1a9d7922c94"),
+    ),
+    Symbol(
+        _MANAGER,
+        "StructuredOutputManager._fill_bitmasks",
+        "wrapped",
+        ("9ad6c84764e6", "3cc9558e6fa7"),
+    ),
+    Symbol(
+        _MANAGER,
+        "StructuredOutputManager._async_submit_fill_bitmask",
+        "wrapped",
+        ("5c5037b3f5cf", "f47ac1d43f9f"),
+    ),
+    Symbol(
+        _MANAGER,
+        "StructuredOutputManager.validate_tokens",
+        "wrapped for drafts",
+        ("6f0b521e79ee", "6f0b521e79ee"),
+    ),
+    Symbol(
+        _MANAGER,
+        "StructuredOutputManager._get_constraint_bounds",
+        "called for drafts",
+        ("f0c42ec10101", "f0c42ec10101"),
+    ),
+    Symbol(
+        _MANAGER,
+        "StructuredOutputManager.grammar_bitmask",
+        "calls what is wrapped",
+        ("5028d471b9d2", "0642b47c4826"),
+    ),
+    Symbol(
+        _MANAGER,
+        "StructuredOutputManager.grammar_init",
+        "compiles with the backend",
+        ("7dc38e95cc1e", "12c7e7bee621"),
+    ),
+    Symbol(
+        f"{_MANAGER}.backend_types",
+        "StructuredOutputBackend",
+        "base class",
+        ("ae9372d08af5", "ae9372d08af5"),
+    ),
+    Symbol(
+        f"{_MANAGER}.backend_types",
+        "StructuredOutputGrammar",
+        "base class",
+        ("a35c0cf8853f", "a35c0cf8853f"),
+    ),
+)
+
+
+def fingerprint(symbol: Symbol) -> str | None:
+    """Return a digest of a symbol's source in the installed vLLM; None where it is missing."""
+    try:
+        found: Any = import_module(symbol.module)
+        for part in symbol.name.split("."):
+            found = getattr(found, part)
+        source = inspect.getsource(inspect.unwrap(found))
+    except (ImportError, AttributeError, OSError, TypeError):
+        return None
+    lines = (line.strip() for line in source.splitlines())
+    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:12]
+
+
+def changed(version: tuple[int, int]) -> list[Symbol]:
+    """Return what differs in the installed vLLM from a supported minor version, as `(0, 33)`."""
+    place = SUPPORTED_VERSIONS.index(version)
+    return [symbol for symbol in SYMBOLS if fingerprint(symbol) != symbol.fingerprints[place]]
