@@ -166,7 +166,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "ffwd.adapters.shared": PythonLayer(
         folder="adapters/shared",
         eager=frozenset({"ffwd", "numpy"}),
-        lazy=frozenset(),
+        # An engine brings it, and the server.
+        lazy=frozenset({"prometheus_client"}),
         public_only=True,
     ),
     "ffwd.adapters.transformers": PythonLayer(

@@ -58,7 +58,7 @@ class Server:
         self.loaded = loaded
         self.options = options
         self.metrics = ServerMetrics()
-        self.preparer = Preparer(loaded, options)
+        self.preparer = Preparer(loaded, options, self.metrics.grammars_asked)
         self.scheduler = Scheduler(
             loaded.slots,
             vocab_size=loaded.vocabulary.vocab_size,

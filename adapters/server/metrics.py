@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from ffwd.adapters.shared.metrics import GrammarMetrics
+
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _MASKS = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -26,6 +28,7 @@ class ServerMetrics:
                 name, text, namespace="ffwd_server", registry=self.registry, buckets=buckets
             )
 
+        self.grammars_asked = GrammarMetrics(self.registry)
         self.requests = counter("requests", "Requests that were answered.", ("endpoint", "status"))
         self.cancelled = counter("cancelled_requests", "Requests whose client went away.")
         self.prompt_tokens = counter("prompt_tokens", "Tokens of prompts.")

@@ -21,6 +21,7 @@ from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
 from ffwd.adapters.shared.cache import GrammarCache
+from ffwd.adapters.shared.metrics import GrammarMetrics
 from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.chat import Prompt, Start
 
@@ -81,10 +82,13 @@ class Preparer:
     Args:
         loaded: The model.
         options: Limits.
+        metrics: Where grammars are counted.
 
     """
 
-    def __init__(self, loaded: LoadedModel, options: ServerOptions) -> None:
+    def __init__(
+        self, loaded: LoadedModel, options: ServerOptions, metrics: GrammarMetrics | None = None
+    ) -> None:
         self._loaded = loaded
         self._options = options
         self._read = Reader(loaded.tool_format, loaded.no_tool_format, options.writing)
@@ -93,6 +97,7 @@ class Preparer:
             max_bytes=options.grammar_cache_bytes,
             limits=options.limits,
             read=self._read,
+            metrics=metrics,
         )
         limits = options.limits
         self._compiling = {"any": limits} | {

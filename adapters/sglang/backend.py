@@ -26,6 +26,7 @@ from ffwd.adapters.sglang.grammar import FfwdGrammar
 from ffwd.adapters.sglang.tags import as_structural_tag
 from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.matcher import RequestMatcher
+from ffwd.adapters.shared.metrics import process_metrics
 from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
 from ffwd.grammar import Writing
@@ -63,7 +64,9 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         self._framed_vocabulary = vocabulary
         self._writing = writing
         # This one holds what is being compiled, and what SGLang has not collected yet.
-        self._compiled = GrammarCache(vocabulary, max_bytes=cache_bytes // 4)
+        self._compiled = GrammarCache(
+            vocabulary, max_bytes=cache_bytes // 4, metrics=process_metrics()
+        )
         self._object_bytes = cache_bytes - cache_bytes // 4
         self.cache = self.new_object_cache()
 

@@ -1,6 +1,7 @@
 """Compiled grammars of an engine: each compiled once, by threads of its own, in bounded memory."""
 
 import os
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from threading import Lock
 from typing import TypeAlias
 
 import ffwd
-from ffwd import CompiledGrammar, Grammar, Limits, Vocabulary
+from ffwd import CompiledGrammar, Grammar, LimitExceededError, Limits, Vocabulary
+from ffwd.adapters.shared.metrics import GrammarMetrics
 from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 
 DEFAULT_CACHE_BYTES = 1 << 30
@@ -62,6 +64,7 @@ class GrammarCache:
         limits: What each of them may use.
         workers: How many threads `submit` compiles with.
         read: What a request is as a grammar.
+        metrics: Where requests, compilations and refusals are counted.
 
     """
 
@@ -73,11 +76,13 @@ class GrammarCache:
         limits: Limits = DEFAULT_LIMITS,
         workers: int = 2,
         read: Callable[[GrammarRequest], Grammar] = grammar_of,
+        metrics: GrammarMetrics | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self._max_bytes = max_bytes
         self._limits = limits
         self._read = read
+        self._metrics = metrics
         self._kept: OrderedDict[GrammarRequest, CompiledGrammar] = OrderedDict()
         self._held: dict[GrammarRequest, int] = {}
         self._total = 0
@@ -155,6 +160,13 @@ class GrammarCache:
 
     def _find(self, work: _Work) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
         """Return the grammar, or its future and whether the caller must compile it."""
+        found = self._look_up(work)
+        is_new = isinstance(found, tuple) and found[1]
+        if self._metrics is not None and not is_new:
+            self._metrics.cached()
+        return found
+
+    def _look_up(self, work: _Work) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
         request, _ = work
         with self._lock:
             kept = self._kept.get(request)
@@ -172,14 +184,21 @@ class GrammarCache:
 
     def _compile(self, work: _Work, future: "Future[CompiledGrammar]") -> None:
         request, limits = work
+        began = time.perf_counter()
         try:
             compiled = ffwd.compile(self._read(request), self.vocabulary, limits=limits)
         # Whatever it is belongs to those who wait, who would wait forever otherwise.
         except BaseException as error:
+            # Under smaller limits than those of all, the request is made again.
+            is_final = limits == self._limits or not isinstance(error, LimitExceededError)
+            if self._metrics is not None and is_final:
+                self._metrics.refused(error)
             self._finish(work, future, error)
             if not isinstance(error, Exception):
                 raise
         else:
+            if self._metrics is not None:
+                self._metrics.compiled(time.perf_counter() - began)
             self._finish(work, future, compiled)
 
     def _finish(

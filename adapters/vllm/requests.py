@@ -6,6 +6,7 @@ from typing import Any
 
 from ffwd import FfwdError
 from ffwd.adapters.shared.cache import DEFAULT_CACHE_BYTES, GrammarCache
+from ffwd.adapters.shared.metrics import process_metrics
 from ffwd.adapters.shared.requests import EngineRequestError, GrammarRequest
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
 
@@ -70,7 +71,7 @@ class GrammarStore:
                 eos_token_ids=_end_tokens(model_config, tokenizer),
                 stated=False,
             )
-            made = GrammarCache(vocabulary, max_bytes=cache_bytes())
+            made = GrammarCache(vocabulary, max_bytes=cache_bytes(), metrics=process_metrics())
             self._caches.append((tokenizer, vocab_size, made))
             for _, _, old in self._caches[: -self.MAX_TOKENIZERS]:
                 old.close()

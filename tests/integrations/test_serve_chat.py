@@ -313,6 +313,7 @@ def test_health_and_metrics(client, ask, running):
         "running_texts 0.0",
     ):
         assert f"ffwd_server_{name}" in text
+    assert "ffwd_grammar_compile_seconds_count" in text
 
 
 def test_the_older_role_of_a_result(ask):

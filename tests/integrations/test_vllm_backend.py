@@ -17,6 +17,7 @@ pytest.importorskip("vllm", reason="needs an environment with vLLM: docs/engines
 import tomllib
 import torch
 import vllm
+from prometheus_client import REGISTRY
 from pydantic import ValidationError
 from transformers import AutoTokenizer
 from vllm.config import StructuredOutputsConfig
@@ -297,6 +298,19 @@ def test_whitespace(folder: Path, tokenizer: Any, compact: bool) -> None:
             max_tokens=200,
         )
         assert re.match(r'\{"name":\S' if compact else r'\{"name": "', text), text
+
+
+def test_grammars_are_counted_beside_the_metrics_of_vllm(folder: Path, tokenizer: Any) -> None:
+    def counted(result: str) -> float:
+        return REGISTRY.get_sample_value("ffwd_grammar_requests_total", {"result": result}) or 0.0
+
+    before = counted("compiled"), counted("refused")
+    text, _ = said(folder, tokenizer, "counted", {"choice": ["counted", "compiled"]})
+    assert text.startswith("counted")
+    with pytest.raises(VLLMValidationError):
+        said(folder, tokenizer, "counted", {"regex": "("})
+    assert counted("compiled") > before[0]
+    assert counted("refused") == before[1] + 1
 
 
 def test_whitespace_has_an_end(folder: Path, tokenizer: Any) -> None:
