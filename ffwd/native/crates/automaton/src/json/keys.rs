@@ -19,7 +19,7 @@ use crate::json::key_texts::Texts;
 use crate::json::name_set::NameSet;
 use crate::json::punctuation::index;
 use crate::json::used_keys::{UsedId, UsedKeys};
-use crate::stacks::ids::KeyNodeId;
+use crate::stacks::ids::{KeyNodeId, LexemeId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::texts::{texts, TextCounter};
@@ -44,7 +44,7 @@ pub enum Terminal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyBase {
     /// The lexeme, by its index in the automaton.
-    pub lexeme: u32,
+    pub lexeme: LexemeId,
     /// Its state after the bytes so far.
     pub state: LexState,
 }
@@ -53,7 +53,7 @@ pub struct KeyBase {
 #[derive(Clone, Debug)]
 pub struct OtherKeys {
     /// Its index in the automaton.
-    pub index: u32,
+    pub index: LexemeId,
     /// All keys that are not declared, each with its opening quote.
     pub lexeme: Arc<Lexeme>,
 }
@@ -79,7 +79,7 @@ impl KeySet {
         Self { group, names, allowed, others, covered: OnceLock::new() }
     }
 
-    fn identity(&self) -> (u32, &NameSet, Option<u32>) {
+    fn identity(&self) -> (u32, &NameSet, Option<LexemeId>) {
         (self.group, &self.allowed, self.others.as_ref().map(|others| others.index))
     }
 

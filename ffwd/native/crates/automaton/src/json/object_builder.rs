@@ -12,7 +12,7 @@ use crate::json::object_group::{ObjectGroup, OpenKeys};
 use crate::json::punctuation::index;
 use crate::json::punctuation::spec as lexeme_spec;
 use crate::json::tables::Json;
-use crate::stacks::ids::ObjectGroupId;
+use crate::stacks::ids::{LexemeId, ObjectGroupId};
 use crate::stacks::on::On;
 use crate::writing::PropertyOrder;
 use ffwd_bounds::error::LimitExceeded;
@@ -102,7 +102,7 @@ impl Json {
         on: &impl On,
         group: &ObjectGroup,
         open: OpenKeys,
-    ) -> Result<Option<u32>, EngineError> {
+    ) -> Result<Option<LexemeId>, EngineError> {
         if open.required == 0 {
             return Ok(None);
         }

@@ -11,7 +11,7 @@ use crate::rules::leaf::Leaf;
 use crate::rules::parts::Row;
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::StackId;
+use crate::stacks::ids::{LexemeId, StackId};
 use crate::stacks::on::{begin_alive, On};
 use crate::stacks::thread::{Thread, Threads};
 use ffwd_grammar::{Longest, ScopeId};
@@ -20,7 +20,11 @@ use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
 impl Rules {
-    pub(crate) fn family_lexeme(&self, on: &impl On, family: &Family) -> Result<u32, EngineError> {
+    pub(crate) fn family_lexeme(
+        &self,
+        on: &impl On,
+        family: &Family,
+    ) -> Result<LexemeId, EngineError> {
         if let Some(&known) = family.lexeme.get() {
             return Ok(known);
         }

@@ -29,6 +29,11 @@ impl TextId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyNodeId(pub u32);
 
+/// A lexeme of one automaton.
+/// Its place among the lexemes, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexemeId(pub u32);
+
 /// How the rest of a value is laid out, among the layouts of one grammar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LayoutId(pub u16);
