@@ -18,9 +18,10 @@ use ffwd_regular::expr::Verdict;
 use ffwd_regular::regex::Ast;
 
 /// A lexeme that may begin, and the stack after it.
-pub(crate) struct RowMember {
+pub(crate) struct RowMember<L> {
     pub(crate) node: NodeId,
     pub(crate) lexing: Longest,
+    pub(crate) label: L,
     pub(crate) after: StackId,
 }
 
