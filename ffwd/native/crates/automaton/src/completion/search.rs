@@ -583,7 +583,7 @@ impl Completing<'_> {
             if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
         for name in names {
             let text: Arc<[u8]> = json.keys.rest_of_name(&node, name).into();
-            let stack = self.automaton.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+            let stack = self.automaton.exit(thread.stack, ThreadLexeme::Key, 1, name.as_text())?;
             let texts = &json.keys.texts;
             let transcript =
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;

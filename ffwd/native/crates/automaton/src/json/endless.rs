@@ -6,7 +6,7 @@ use crate::json::compared::Compared;
 use crate::json::punctuation::index;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{KeyNodeId, LexemeId, ObjectStateId, QueryId, StackId, TextId};
+use crate::stacks::ids::{KeyNodeId, LexemeId, ObjectStateId, QueryId, StackId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_regular::expr::texts::MAX_STEPS as MAX_COUNTED;
@@ -314,7 +314,7 @@ impl<O: On> Compared<'_, O> {
         let stack = self.on.push(Frame::ObjectKey(state), StackId::END)?;
         let node = self.json.keys.node(node);
         for name in self.json.keys.allowed_names(&node).take(MAX_NAMES) {
-            let mut at = self.on.exit(stack, ThreadLexeme::Key, 1, TextId(name))?;
+            let mut at = self.on.exit(stack, ThreadLexeme::Key, 1, name.as_text())?;
             // The colon, the value, and what waits for it.
             for _ in 0..3 {
                 let &Cell { frame, parent, .. } = self.on.cell(at);

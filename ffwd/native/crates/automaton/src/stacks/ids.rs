@@ -42,6 +42,23 @@ pub struct LayoutId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u32);
 
+/// A name of an object's alternatives.
+/// Its place in the sorted list of them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NameId(pub u32);
+
+impl NameId {
+    /// What says which name has ended, where a stack is left with a declared name.
+    pub fn as_text(self) -> TextId {
+        TextId(self.0)
+    }
+
+    /// The name of [`Self::as_text`].
+    pub(crate) fn of_text(text: TextId) -> Self {
+        Self(text.0)
+    }
+}
+
 /// The alternatives of a value that are objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectGroupId(pub u32);
