@@ -93,6 +93,8 @@ pub use run::marks::Marked;
 pub use run::marks::Marks;
 pub use run::memory::AutomatonBytes;
 pub use stacks::ids::KeyNodeId;
+pub use stacks::ids::LexemeId;
+pub use stacks::ids::NameId;
 pub use stacks::ids::StackId;
 pub use stacks::ids::TextId;
 pub use stacks::thread::Thread;

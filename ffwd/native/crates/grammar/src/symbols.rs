@@ -167,6 +167,34 @@ impl Symbols {
         found
     }
 
+    /// The least length of a text of a symbol that is not empty, from that of its parts and of leaves;
+    /// `u32::MAX` if none is known.
+    pub fn shortest(
+        &self,
+        id: SymbolId,
+        of: impl Fn(SymbolId) -> u32,
+        of_leaf: impl FnOnce(&Symbol) -> u32,
+    ) -> u32 {
+        let needed = |id: SymbolId| if self.is_nullable(id) { 0 } else { of(id) };
+        match self.get(id) {
+            Symbol::Empty => u32::MAX,
+            &Symbol::Seq(first, then) => {
+                let both = of(first).saturating_add(needed(then));
+                both.min(needed(first).saturating_add(of(then)))
+            }
+            Symbol::Choice(parts) => parts.iter().map(|&part| of(part)).min().unwrap_or(u32::MAX),
+            &Symbol::Star(inner) | &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => {
+                of(inner)
+            }
+            &Symbol::Repeat { inner, min, .. } => {
+                let more = needed(inner).saturating_mul(min.saturating_sub(1));
+                of(inner).saturating_add(more)
+            }
+            &Symbol::Part(part) => of(self.meaning(part)),
+            leaf @ (Symbol::Leaf(_) | Symbol::Later(_)) => of_leaf(leaf),
+        }
+    }
+
     /// Returns the first symbols of a rank's symbol, and after these the parts with a parameter,
     /// for all of its values.
     fn corners(&self, place: usize, later: &[NodeId]) -> SmallVec<[usize; 2]> {
@@ -271,18 +299,6 @@ impl Symbols {
     /// Always false: the empty text has a symbol.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
-    }
-
-    /// About how many bytes of memory it holds.
-    pub fn memory_bytes(&self) -> usize {
-        let shared = |symbol: &Symbol| match symbol {
-            Symbol::Choice(parts) => parts.len() * 4 + 16,
-            _ => 0,
-        };
-        let each = 3 * std::mem::size_of::<Symbol>() + 16;
-        self.symbols.len() * each
-            + self.symbols.iter().map(shared).sum::<usize>()
-            + self.parts.len() * 4
     }
 
     #[cfg(test)]

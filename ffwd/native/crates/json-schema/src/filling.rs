@@ -605,13 +605,13 @@ impl Filling {
         start: Filled,
         found: &mut Collected,
     ) -> Result<(), LimitExceeded> {
-        struct Open {
+        struct Pending {
             filled: Filled,
             candidates: Vec<(usize, ValueId)>,
             next: usize,
         }
         let mut items: Vec<ValueId> = Vec::new();
-        let mut path: Vec<Open> = Vec::new();
+        let mut path: Vec<Pending> = Vec::new();
         let mut entering = Some(start);
         loop {
             if let Some(filled) = entering.take() {
@@ -631,7 +631,7 @@ impl Filling {
                         }
                     }
                 }
-                path.push(Open { filled, candidates, next: 0 });
+                path.push(Pending { filled, candidates, next: 0 });
             }
             let Some(open) = path.last_mut() else { return Ok(()) };
             let Some(&(label, value)) = open.candidates.get(open.next) else {

@@ -6,7 +6,7 @@ use super::error::{shortened, LimitExceeded, SchemaError};
 use ffwd_bounds::meter;
 
 /// A container whose end has not been read.
-struct Open {
+struct OpenContainer {
     node: NodeId,
     is_object: bool,
     /// The start of its children in the stack of children.
@@ -35,7 +35,7 @@ impl<'t> Parser<'t> {
     }
 
     pub fn run(mut self) -> Result<Document, SchemaError> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenContainer> = Vec::new();
         // Children of the open containers, outermost first.
         let mut children: Vec<(Text, NodeId)> = Vec::new();
         let mut key = NO_TEXT;
@@ -52,7 +52,7 @@ impl<'t> Parser<'t> {
                 Some(opening @ (b'{' | b'[')) => {
                     self.place += 1;
                     let is_object = opening == b'{';
-                    open.push(Open { node, is_object, children: children.len() });
+                    open.push(OpenContainer { node, is_object, children: children.len() });
                     let most = meter::nesting_within(self.limits.nesting as usize);
                     if open.len() > most {
                         let exceeded = LimitExceeded::new("nesting", most);
@@ -325,7 +325,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The place of the innermost open container, while none of them is a value yet.
-    fn pointer(&self, open: &[Open], children: &[(Text, NodeId)]) -> String {
+    fn pointer(&self, open: &[OpenContainer], children: &[(Text, NodeId)]) -> String {
         let mut pointer = self.document.pointer(self.root);
         for (outer, inner) in open.iter().zip(open.iter().skip(1)) {
             pointer.push('/');

@@ -230,30 +230,10 @@ impl Completing<'_> {
                     let downwards = symbols.len() as u32 - 1 - place;
                     let symbol = SymbolId(if round % 2 == 1 { downwards } else { place });
                     let of = |id: SymbolId| shortest[id.0 as usize];
-                    let needed = |id: SymbolId| if symbols.is_nullable(id) { 0 } else { of(id) };
-                    let length = match symbols.get(symbol) {
-                        Symbol::Empty => UNKNOWN,
-                        &Symbol::Seq(first, then) => {
-                            let both = of(first).saturating_add(needed(then));
-                            both.min(needed(first).saturating_add(of(then)))
-                        }
-                        Symbol::Choice(parts) => {
-                            parts.iter().map(|&part| of(part)).min().unwrap_or(UNKNOWN)
-                        }
-                        &Symbol::Star(inner)
-                        | &Symbol::Marked(_, inner)
-                        | &Symbol::NonEmpty(inner) => of(inner),
-                        &Symbol::Repeat { inner, min, .. } => {
-                            let more = needed(inner).saturating_mul(min.saturating_sub(1));
-                            of(inner).saturating_add(more)
-                        }
-                        &Symbol::Part(part) => of(symbols.meaning(part)),
-                        Symbol::Later(_) => 1,
-                        Symbol::Leaf(node) => match leaves.get(node) {
-                            Some(Leaf::Json(_)) => 2,
-                            _ => 1,
-                        },
-                    };
+                    let length = symbols.shortest(symbol, of, |leaf| match leaf {
+                        Symbol::Leaf(node) if matches!(leaves.get(node), Some(Leaf::Json(_))) => 2,
+                        _ => 1,
+                    });
                     if length.min(UNKNOWN) < of(symbol) {
                         shortest[symbol.0 as usize] = length;
                         changed = true;

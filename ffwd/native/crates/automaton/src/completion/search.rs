@@ -28,7 +28,7 @@ use crate::run::automaton::Automaton;
 use crate::run::completions::{Between, Edge, Known};
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
@@ -456,7 +456,7 @@ impl Completing<'_> {
     }
 
     /// The end of an item that others came before, where the shortest ones may be some of these.
-    fn unused_edge(&self, thread: &Thread, index: u32) -> Result<Option<Edge>, EngineError> {
+    fn unused_edge(&self, thread: &Thread, index: LexemeId) -> Result<Option<Edge>, EngineError> {
         if !self.automaton.has_history(thread.stack) {
             return Ok(None);
         }
@@ -491,7 +491,7 @@ impl Completing<'_> {
     fn other_members(
         &self,
         thread: &Thread,
-        index: u32,
+        index: LexemeId,
         edges: &mut Vec<Edge>,
     ) -> Result<(), EngineError> {
         let is_value = matches!(self.automaton.cell(thread.stack).frame, Frame::Value(_));
@@ -583,7 +583,7 @@ impl Completing<'_> {
             if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
         for name in names {
             let text: Arc<[u8]> = json.keys.rest_of_name(&node, name).into();
-            let stack = self.automaton.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+            let stack = self.automaton.exit(thread.stack, ThreadLexeme::Key, 1, name.as_text())?;
             let texts = &json.keys.texts;
             let transcript =
                 text.iter().try_fold(thread.transcript, |id, &byte| texts.append(id, byte))?;

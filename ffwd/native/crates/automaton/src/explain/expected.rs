@@ -15,7 +15,7 @@ use crate::rules::tables::Rules;
 use crate::run::automaton::Automaton;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{ArrayStateId, ObjectStateId, QueryId, StackId};
+use crate::stacks::ids::{ArrayStateId, NameId, ObjectStateId, QueryId, StackId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_grammar::NodeId;
@@ -310,8 +310,8 @@ impl Explaining<'_> {
     fn expected_key(&self, thread: &Thread) -> Result<Option<Expected>, EngineError> {
         let Some(json) = self.automaton.json() else { return Ok(None) };
         let node = json.keys.node(thread.key_node());
-        let allowed: Vec<u32> = json.keys.allowed_names(&node).collect();
-        let name = |&name: &u32| json.keys.name(&node, name);
+        let allowed: Vec<NameId> = json.keys.allowed_names(&node).collect();
+        let name = |&name: &NameId| json.keys.name(&node, name);
         let names: Vec<Arc<str>> = allowed.iter().take(MAX_LISTED).map(name).collect();
         let example = match (allowed.first(), node.base) {
             (Some(&name), _) => Some(json.keys.rest_of_name(&node, name).into()),

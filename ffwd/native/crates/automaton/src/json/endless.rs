@@ -6,7 +6,7 @@ use crate::json::compared::Compared;
 use crate::json::punctuation::index;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{KeyNodeId, ObjectStateId, QueryId, StackId, TextId};
+use crate::stacks::ids::{KeyNodeId, LexemeId, ObjectStateId, QueryId, StackId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_regular::expr::texts::MAX_STEPS as MAX_COUNTED;
@@ -32,24 +32,24 @@ impl<O: On> Compared<'_, O> {
     ) -> Result<bool, EngineError> {
         let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
         let begun = match (frame, thread.lexeme) {
-            (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
-                if !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY) =>
-            {
-                self.takes_anything(lexeme, thread.lex_state())?
-                    || !stays
-                        && (self.has_many_texts(lexeme, thread.lex_state())?
-                            || self.is_endless_number(thread, lexeme)?
-                            || self.begins_endless_number(thread)?)
-            }
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
-                self.are_some_endless(query, lexeme, MAX_DEPTH)?
+                match self.json.layouts.place(lexeme) {
+                    Some(opening) => self.are_some_endless(query, opening, MAX_DEPTH)?,
+                    None => {
+                        self.takes_anything(lexeme, thread.lex_state())?
+                            || !stays
+                                && (self.has_many_texts(lexeme, thread.lex_state())?
+                                    || self.is_endless_number(thread, lexeme)?
+                                    || self.begins_endless_number(thread)?)
+                    }
+                }
             }
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) => {
                 self.json.has_endless_keys(self.on, state)?
                     || self.has_endless_name(state, thread.key_node(), MAX_DEPTH)?
             }
             (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Lexeme(lexeme))
-                if lexeme != index::CLOSE_EMPTY_OBJECT
+                if self.json.layouts.place(lexeme) != Some(index::CLOSE_EMPTY_OBJECT)
                     && !self.json.goes_on(self.on, thread.stack, lexeme)? =>
             {
                 self.json.has_endless_keys(self.on, state)?
@@ -104,7 +104,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Returns whether any characters continue a string, even after its opening quote.
-    fn takes_anything(&self, lexeme: u32, state: LexState) -> Result<bool, EngineError> {
+    fn takes_anything(&self, lexeme: LexemeId, state: LexState) -> Result<bool, EngineError> {
         let lexeme = self.on.lexeme(lexeme);
         if lexeme.spec().spelling != Spelling::JsonString {
             return Ok(false);
@@ -194,7 +194,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a scalar has values without end, or more than any text can hold.
-    pub(crate) fn is_endless_scalar(&self, index: u32) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_scalar(&self, index: LexemeId) -> Result<bool, EngineError> {
         let lexeme = self.on.lexeme(index);
         let start = lexeme.start();
         if lexeme.spec().spelling == Spelling::JsonString {
@@ -206,7 +206,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether a string can go on in more ways than any text can hold. It may say no where that is
     /// hard to tell.
-    fn has_many_texts(&self, index: u32, state: LexState) -> Result<bool, EngineError> {
+    fn has_many_texts(&self, index: LexemeId, state: LexState) -> Result<bool, EngineError> {
         let lexeme = self.on.lexeme(index);
         if lexeme.spec().spelling != Spelling::JsonString || lexeme.listed(state).is_some() {
             return Ok(false);
@@ -246,7 +246,7 @@ impl<O: On> Compared<'_, O> {
     /// say no where that is hard to tell.
     pub(crate) fn has_many_numbers(
         &self,
-        index: u32,
+        index: LexemeId,
         state: LexState,
     ) -> Result<bool, EngineError> {
         let lexeme = self.on.lexeme(index);
@@ -270,7 +270,7 @@ impl<O: On> Compared<'_, O> {
                 break;
             }
         }
-        self.json.held.add(crate::interning::memory::map_entry::<(u32, LexState), bool>());
+        self.json.held.add(crate::interning::memory::map_entry::<(LexemeId, LexState), bool>());
         self.json.rivals.many.lock().insert((index, state), at.is_some());
         Ok(at.is_some())
     }
@@ -279,7 +279,7 @@ impl<O: On> Compared<'_, O> {
     pub(crate) fn is_endless_number(
         &self,
         thread: &Thread,
-        lexeme: u32,
+        lexeme: LexemeId,
     ) -> Result<bool, EngineError> {
         if !self.has_many_numbers(lexeme, thread.lex_state())? {
             return Ok(false);
@@ -314,7 +314,7 @@ impl<O: On> Compared<'_, O> {
         let stack = self.on.push(Frame::ObjectKey(state), StackId::END)?;
         let node = self.json.keys.node(node);
         for name in self.json.keys.allowed_names(&node).take(MAX_NAMES) {
-            let mut at = self.on.exit(stack, ThreadLexeme::Key, 1, TextId(name))?;
+            let mut at = self.on.exit(stack, ThreadLexeme::Key, 1, name.as_text())?;
             // The colon, the value, and what waits for it.
             for _ in 0..3 {
                 let &Cell { frame, parent, .. } = self.on.cell(at);
@@ -330,7 +330,7 @@ impl<O: On> Compared<'_, O> {
     /// Whether any number of digits may follow in a state of a number.
     pub(crate) fn takes_digits(
         &self,
-        lexeme: u32,
+        lexeme: LexemeId,
         state: Option<LexState>,
     ) -> Result<bool, EngineError> {
         let Some(state) = state else { return Ok(false) };

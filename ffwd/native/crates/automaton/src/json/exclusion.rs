@@ -14,7 +14,7 @@ use crate::json::monitor::{Ask, Key, Place};
 use crate::json::name_set::NameSet;
 use crate::json::object_state::{Feasibility, Members};
 use crate::json::tables::Json;
-use crate::stacks::ids::ObjectGroupId;
+use crate::stacks::ids::{NameId, ObjectGroupId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_json_schema::SchemaId;
@@ -139,7 +139,7 @@ impl Json {
             return Ok(known);
         }
         meter::charge(1 + names.len() / 16 + place.pending.len() / 4)?;
-        let name = |name: u32| decoded(&names[name as usize]);
+        let name = |name: NameId| decoded(&names[name.0 as usize]);
         // Most exclusions are avoided by leaving out a name, which mostly does no harm.
         let (pending, without) = monitor.avoiding(place, seen);
         let mut feasible = false;

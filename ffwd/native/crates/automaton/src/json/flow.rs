@@ -5,7 +5,7 @@ use crate::json::punctuation::index;
 use crate::json::tables::Json;
 use crate::stacks::cells::{Cell, ExitKey};
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{ObjectStateId, StackId, TextId};
+use crate::stacks::ids::{LexemeId, ObjectStateId, StackId, TextId};
 use crate::stacks::on::{begin_lexeme, On};
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_regular::expr::Verdict;
@@ -20,7 +20,7 @@ impl Json {
     ) -> Result<Threads, EngineError> {
         let mut threads = Threads::new();
         let parent = on.cell(stack).parent;
-        let begin = |lexeme: u32, stack: StackId| begin_lexeme(on, lexeme, stack);
+        let begin = |lexeme: LexemeId, stack: StackId| begin_lexeme(on, lexeme, stack);
         let bracket = |place: u32| self.bracket(on, stack, place);
         match frame {
             Frame::End | Frame::Lexeme(_) => {}
@@ -190,7 +190,7 @@ impl Json {
         &self,
         on: &impl On,
         stack: StackId,
-        lexeme: u32,
+        lexeme: LexemeId,
     ) -> Result<bool, EngineError> {
         let marks = self.marks(on, stack)?;
         Ok(lexeme == marks.comma || Some(lexeme) == marks.line)

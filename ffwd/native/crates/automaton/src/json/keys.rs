@@ -19,7 +19,7 @@ use crate::json::key_texts::Texts;
 use crate::json::name_set::NameSet;
 use crate::json::punctuation::index;
 use crate::json::used_keys::{UsedId, UsedKeys};
-use crate::stacks::ids::KeyNodeId;
+use crate::stacks::ids::{KeyNodeId, LexemeId, NameId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::texts::{texts, TextCounter};
@@ -35,7 +35,7 @@ pub enum Terminal {
     /// No declared name.
     None,
     /// A name that may come now, by its place among the sorted names.
-    Allowed(u32),
+    Allowed(NameId),
     /// A name that may not come any more.
     Refused,
 }
@@ -44,7 +44,7 @@ pub enum Terminal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyBase {
     /// The lexeme, by its index in the automaton.
-    pub lexeme: u32,
+    pub lexeme: LexemeId,
     /// Its state after the bytes so far.
     pub state: LexState,
 }
@@ -53,7 +53,7 @@ pub struct KeyBase {
 #[derive(Clone, Debug)]
 pub struct OtherKeys {
     /// Its index in the automaton.
-    pub index: u32,
+    pub index: LexemeId,
     /// All keys that are not declared, each with its opening quote.
     pub lexeme: Arc<Lexeme>,
 }
@@ -79,7 +79,7 @@ impl KeySet {
         Self { group, names, allowed, others, covered: OnceLock::new() }
     }
 
-    fn identity(&self) -> (u32, &NameSet, Option<u32>) {
+    fn identity(&self) -> (u32, &NameSet, Option<LexemeId>) {
         (self.group, &self.allowed, self.others.as_ref().map(|others| others.index))
     }
 
@@ -186,7 +186,7 @@ pub struct PlainNames<'k> {
 
 impl PlainNames<'_> {
     /// Whether a name may come, by its place among all names.
-    pub fn is_allowed(&self, name: u32) -> bool {
+    pub fn is_allowed(&self, name: NameId) -> bool {
         self.allowed.contains(name)
     }
 }
@@ -314,27 +314,27 @@ impl Keys {
     }
 
     /// The names of a node that may come, by their places among all names, in order.
-    pub(crate) fn allowed_names(&self, node: &KeyNode) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn allowed_names(&self, node: &KeyNode) -> impl Iterator<Item = NameId> + '_ {
         let allowed = &self.set(node).allowed;
-        (node.from..node.to).filter(|&name| allowed.contains(name))
+        (node.from..node.to).map(NameId).filter(|&name| allowed.contains(name))
     }
 
     /// Returns the rest of a name after a node, with its closing quote.
-    pub(crate) fn rest_of_name(&self, node: &KeyNode, name: u32) -> Vec<u8> {
-        let name = &self.set(node).names[name as usize];
+    pub(crate) fn rest_of_name(&self, node: &KeyNode, name: NameId) -> Vec<u8> {
+        let name = &self.set(node).names[name.0 as usize];
         name[node.depth as usize..].iter().copied().chain([b'"']).collect()
     }
 
     /// A name of a node, by its place among all names.
-    pub fn name(&self, node: &KeyNode, name: u32) -> Arc<str> {
-        decoded(&self.set(node).names[name as usize])
+    pub fn name(&self, node: &KeyNode, name: NameId) -> Arc<str> {
+        decoded(&self.set(node).names[name.0 as usize])
     }
 
     /// A name of a node that may not come and goes on so; with all of the rest where that is whole.
     pub(crate) fn refused_name(&self, node: &KeyNode, rest: &[u8], whole: bool) -> Option<&[u8]> {
         let set = self.set(node);
-        let refused = (node.from..node.to).filter(|&name| !set.allowed.contains(name));
-        let mut names = refused.map(|name| &*set.names[name as usize]);
+        let refused = (node.from..node.to).map(NameId).filter(|&name| !set.allowed.contains(name));
+        let mut names = refused.map(|name| &*set.names[name.0 as usize]);
         names.find(|name| match name.get(node.depth as usize..) {
             Some(left) if whole => left == rest,
             Some(left) => left.starts_with(rest),
@@ -346,8 +346,8 @@ impl Keys {
     pub fn terminal(&self, node: &KeyNode) -> Terminal {
         match self.names(node).first() {
             Some(name) if name.len() == node.depth as usize => {
-                match self.set(node).allowed.contains(node.from) {
-                    true => Terminal::Allowed(node.from),
+                match self.set(node).allowed.contains(NameId(node.from)) {
+                    true => Terminal::Allowed(NameId(node.from)),
                     false => Terminal::Refused,
                 }
             }

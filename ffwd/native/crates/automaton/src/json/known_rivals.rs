@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::json::rival_place::{Left, RivalPlace};
 use crate::json::used_keys::UsedId;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::StackId;
+use crate::stacks::ids::{LexemeId, StackId};
 use ffwd_regular::expr::texts::TextCounter;
 use ffwd_regular::expr::LexState;
 
@@ -19,9 +19,9 @@ pub(crate) struct KnownRivals {
     pub(crate) counter: Mutex<TextCounter>,
     pub(crate) exchanged: Mutex<FxHashMap<(StackId, UsedId), StackId>>,
     /// Whether numbers can go on in many ways, by lexeme and state.
-    pub(crate) many: Mutex<FxHashMap<(u32, LexState), bool>>,
+    pub(crate) many: Mutex<FxHashMap<(LexemeId, LexState), bool>>,
     /// What scalars can become, by their places and the states of their lexemes.
-    pub(crate) left: Mutex<FxHashMap<(RivalPlace, u32, LexState), Left>>,
+    pub(crate) left: Mutex<FxHashMap<(RivalPlace, LexemeId, LexState), Left>>,
     /// In how many ways items go on after a member, by the stack whatever came, and its lexeme.
-    pub(crate) rooms: Mutex<FxHashMap<(StackId, u32), u32>>,
+    pub(crate) rooms: Mutex<FxHashMap<(StackId, LexemeId), u32>>,
 }

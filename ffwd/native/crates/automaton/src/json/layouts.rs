@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::error::EngineError;
 use crate::json::punctuation::{index, NUM_LEXEMES};
-use crate::stacks::ids::LayoutId;
+use crate::stacks::ids::{LayoutId, LexemeId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::{Whitespace, WhitespaceMode};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
@@ -26,12 +26,12 @@ const MAX_LAYOUTS: usize = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutMarks {
     /// The line break before the first member or item, in layouts that have one or may have one.
-    pub line: Option<u32>,
+    pub line: Option<LexemeId>,
     /// Whether the first member or item may also come without it.
     pub may_be_flat: bool,
-    pub comma: u32,
-    pub close_object: u32,
-    pub close_array: u32,
+    pub comma: LexemeId,
+    pub close_object: LexemeId,
+    pub close_array: LexemeId,
 }
 
 /// A choice that the text makes.
@@ -46,7 +46,7 @@ pub(crate) enum Choice {
     /// By what follows the first bracket: its part, or a line break with an indentation, whose
     /// verdict has a bit for each layout from `indented` on.
     Lines {
-        line: u32,
+        line: LexemeId,
         flat: LayoutId,
         indented: LayoutId,
     },
@@ -55,9 +55,9 @@ pub(crate) enum Choice {
 #[derive(Debug)]
 pub(crate) struct LayoutEntry {
     /// The first of its lexemes in the order of [`index`].
-    pub(crate) first: u32,
-    pub(crate) colon: u32,
-    pub(crate) comma: u32,
+    pub(crate) first: LexemeId,
+    pub(crate) colon: LexemeId,
+    pub(crate) comma: LexemeId,
     pub(crate) indentation: Option<Indentation>,
     pub(crate) choice: Choice,
 }
@@ -82,7 +82,7 @@ impl Indentation {
     pub(crate) fn marks<E>(
         &self,
         depth: u32,
-        mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<u32, E>,
+        mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<LexemeId, E>,
     ) -> Result<LayoutMarks, E> {
         let mut levels = self.levels.lock();
         if let Some(&known) = levels.get(depth as usize) {
@@ -126,14 +126,14 @@ impl Layouts {
     pub fn add(
         &mut self,
         whitespace: &Whitespace,
-        first: u32,
-        mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<u32, EngineError>,
+        first: LexemeId,
+        mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<LexemeId, EngineError>,
     ) -> Result<LayoutId, EngineError> {
         if self.entries.len() + 4 + MAX_BLANKS as usize >= MAX_LAYOUTS {
             return Err(LimitExceeded::new("grammar_layouts", MAX_LAYOUTS).into());
         }
         let root = self.next();
-        let (comma, colon) = (first + index::COMMA, first + index::COLON);
+        let [comma, colon] = [index::COMMA, index::COLON].map(|place| LexemeId(first.0 + place));
         let entry =
             |comma, colon, choice| LayoutEntry { first, colon, comma, indentation: None, choice };
         let mut literal =
@@ -193,21 +193,21 @@ impl Layouts {
     }
 
     /// The lexeme of a layout by its place in [`index`], which is before [`index::ANY_STRING`].
-    pub fn bracket(&self, layout: LayoutId, place: u32) -> u32 {
-        self.get(layout).first + place
+    pub fn bracket(&self, layout: LayoutId, place: u32) -> LexemeId {
+        LexemeId(self.get(layout).first.0 + place)
     }
 
-    pub fn colon(&self, layout: LayoutId) -> u32 {
+    pub fn colon(&self, layout: LayoutId) -> LexemeId {
         self.get(layout).colon
     }
 
     /// The place of a lexeme in [`index`], where it is one of those of a white space.
-    pub fn place(&self, lexeme: u32) -> Option<u32> {
-        match lexeme {
-            0..index::ANY_STRING => Some(lexeme),
-            index::ANY_STRING => None,
-            _ => {
-                let place = lexeme - index::ANY_STRING - 1;
+    pub fn place(&self, lexeme: LexemeId) -> Option<u32> {
+        match lexeme.0 {
+            place @ 0..NUM_LEXEMES => Some(place),
+            NUM_LEXEMES => None,
+            lexeme => {
+                let place = lexeme - NUM_LEXEMES - 1;
                 let others = (self.roots.len() as u32).saturating_sub(1);
                 (place < others * NUM_LEXEMES).then_some(place % NUM_LEXEMES)
             }
@@ -218,7 +218,7 @@ impl Layouts {
     pub(crate) fn after(
         &self,
         layout: LayoutId,
-        lexeme: Option<u32>,
+        lexeme: Option<LexemeId>,
         accept: Verdict,
     ) -> Option<LayoutId> {
         let bit = accept.trailing_zeros() as u16;

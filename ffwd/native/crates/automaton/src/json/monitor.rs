@@ -1,5 +1,6 @@
 //! One alternative of an object: what it says of each key, and whether it may still be met.
 
+use crate::stacks::ids::NameId;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
@@ -73,30 +74,30 @@ impl Unnamed {
 #[derive(Debug)]
 pub enum Asks {
     /// It asks nothing of names but these, which are sorted.
-    Few(Vec<(u32, Ask)>),
+    Few(Vec<(NameId, Ask)>),
     /// For each name of the group.
     All(Vec<Ask>),
 }
 
 impl Asks {
-    fn of(&self, name: u32) -> Ask {
+    fn of(&self, name: NameId) -> Ask {
         match self {
             Self::Few(few) => match few.binary_search_by_key(&name, |&(name, _)| name) {
                 Ok(place) => few[place].1,
                 Err(_) => Ask::Value(SchemaId::ANY),
             },
-            Self::All(all) => all[name as usize],
+            Self::All(all) => all[name.0 as usize],
         }
     }
 
     /// The names of which it asks something.
-    fn names(&self) -> impl Iterator<Item = u32> + '_ {
-        let (few, all): (&[(u32, Ask)], &[Ask]) = match self {
+    fn names(&self) -> impl Iterator<Item = NameId> + '_ {
+        let (few, all): (&[(NameId, Ask)], &[Ask]) = match self {
             Self::Few(few) => (few, &[]),
             Self::All(all) => (&[], all),
         };
-        let is_asked = |(_, ask): &(u32, Ask)| *ask != Ask::Value(SchemaId::ANY);
-        let all = (0..).zip(all.iter().copied()).filter(is_asked);
+        let is_asked = |(_, ask): &(NameId, Ask)| *ask != Ask::Value(SchemaId::ANY);
+        let all = (0..).map(NameId).zip(all.iter().copied()).filter(is_asked);
         few.iter().copied().chain(all).map(|(name, _)| name)
     }
 
@@ -114,9 +115,9 @@ pub struct Exclusion {
     pub spec: Arc<ObjectSpec>,
     pub asks: Asks,
     /// For each of its properties the name of the group.
-    pub name_of: Vec<u32>,
+    pub name_of: Vec<NameId>,
     /// The names that it requires.
-    pub required: Vec<u32>,
+    pub required: Vec<NameId>,
 }
 
 impl Exclusion {
@@ -132,7 +133,7 @@ impl Exclusion {
 #[derive(Debug)]
 pub struct ToLeave {
     pub exclusion: usize,
-    pub names: Vec<u32>,
+    pub names: Vec<NameId>,
     /// Whether one without a name may be it.
     pub others: bool,
 }
@@ -141,7 +142,7 @@ pub struct ToLeave {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// A name of the group.
-    Name(u32),
+    Name(NameId),
     /// Any other key of a class, by its index.
     Unnamed(u32),
 }
@@ -186,15 +187,15 @@ pub struct Monitor {
     /// For each place how many properties at or after it are required.
     required_from: Vec<u32>,
     /// The names of required properties without an order.
-    required_free: Vec<u32>,
+    required_free: Vec<NameId>,
     /// Whether the number of members makes a difference.
     is_counted: bool,
     /// The names of the properties that have an order.
-    ordered_names: Vec<u32>,
+    ordered_names: Vec<NameId>,
     /// For each name of which some exclusion asks something, those that do.
-    touching: FxHashMap<u32, ExclusionSet>,
+    touching: FxHashMap<NameId, ExclusionSet>,
     /// The names whose values many exclusions tell apart by constants.
-    pub cases: FxHashMap<u32, Cases>,
+    pub cases: FxHashMap<NameId, Cases>,
     satisfiable: Vec<Satisfiable>,
 }
 
@@ -202,7 +203,7 @@ pub struct Monitor {
 pub struct Claims<'a> {
     pub roles: Vec<Role>,
     /// The name of each property.
-    pub name_of: &'a [u32],
+    pub name_of: &'a [NameId],
     pub unnamed: Vec<Unnamed>,
     pub exclusions: Vec<Exclusion>,
 }
@@ -251,10 +252,10 @@ impl Monitor {
         let free = spec.properties.iter().zip(name_of).skip(ordered);
         let required_free =
             free.filter(|(property, _)| property.required).map(|(_, &name)| name).collect();
-        let mut touching: FxHashMap<u32, ExclusionSet> = FxHashMap::default();
-        let mut asked: FxHashMap<u32, Vec<(u32, SchemaId)>> = FxHashMap::default();
+        let mut touching: FxHashMap<NameId, ExclusionSet> = FxHashMap::default();
+        let mut asked: FxHashMap<NameId, Vec<(u32, SchemaId)>> = FxHashMap::default();
         for (at, exclusion) in exclusions.iter().enumerate() {
-            let mut touch = |name: u32, ask: Ask| {
+            let mut touch = |name: NameId, ask: Ask| {
                 let none = || ExclusionSet::all(exclusions.len()).none();
                 touching.entry(name).or_insert_with(none).insert(at);
                 if let Ask::Value(schema) = ask {
@@ -263,7 +264,9 @@ impl Monitor {
             };
             match &exclusion.asks {
                 Asks::Few(few) => few.iter().for_each(|&(name, ask)| touch(name, ask)),
-                Asks::All(all) => (0..).zip(all).for_each(|(name, &ask)| touch(name, ask)),
+                Asks::All(all) => {
+                    (0..).map(NameId).zip(all).for_each(|(name, &ask)| touch(name, ask))
+                }
             }
         }
         let mut cases = FxHashMap::default();
@@ -311,9 +314,9 @@ impl Monitor {
     }
 
     /// Whether a name that came must be remembered for this monitor, for its place does not tell.
-    pub fn remembers(&self, name: u32) -> bool {
+    pub fn remembers(&self, name: NameId) -> bool {
         !self.exclusions.is_empty()
-            || !matches!(self.roles[name as usize], Role::Property(p) if p < self.ordered)
+            || !matches!(self.roles[name.0 as usize], Role::Property(p) if p < self.ordered)
     }
 
     /// The schema of a key that may come, and how far the monitor is after it.
@@ -334,8 +337,8 @@ impl Monitor {
                 (class.schema, self.ordered, &class.satisfiable)
             }
             Key::Name(name) => {
-                let satisfiable = &self.satisfiable[name as usize];
-                match self.roles[name as usize] {
+                let satisfiable = &self.satisfiable[name.0 as usize];
+                match self.roles[name.0 as usize] {
                     Role::Forbidden => return Ok(None),
                     Role::Property(at) if at < self.ordered => {
                         let from = place.ordered;
@@ -390,7 +393,7 @@ impl Monitor {
     /// it has come, and nothing is counted: then an object that could be completed still can.
     pub fn is_indifferent(&self, place: &Place, key: Key, ordered: u32) -> bool {
         let skipped = || &self.ordered_names[place.ordered as usize..ordered as usize];
-        let is_asked = |name: &u32| {
+        let is_asked = |name: &NameId| {
             self.touching
                 .get(name)
                 .is_some_and(|touching| place.pending.minus(touching) != place.pending)
@@ -401,7 +404,7 @@ impl Monitor {
     }
 
     /// The required property that a name of the group is, if it is one.
-    pub fn requires(&self, name: u32) -> Option<&Property> {
+    pub fn requires(&self, name: NameId) -> Option<&Property> {
         self.property(name).filter(|property| property.required)
     }
 
@@ -450,7 +453,7 @@ impl Monitor {
     }
 
     /// Whether an exclusion asks something of such a name.
-    pub fn asks_of_any(&self, exclusion: usize, is: impl Fn(u32) -> bool) -> bool {
+    pub fn asks_of_any(&self, exclusion: usize, is: impl Fn(NameId) -> bool) -> bool {
         self.exclusions[exclusion].asks.names().any(is)
     }
 
@@ -464,8 +467,8 @@ impl Monitor {
     }
 
     /// The declared property that a name of the group is.
-    pub fn property(&self, name: u32) -> Option<&Property> {
-        match self.roles[name as usize] {
+    pub fn property(&self, name: NameId) -> Option<&Property> {
+        match self.roles[name.0 as usize] {
             Role::Property(at) => Some(&self.spec.properties[at as usize]),
             _ => None,
         }
@@ -488,9 +491,9 @@ impl Monitor {
         let mut pending = place.pending.clone();
         for at in place.pending.iter() {
             let exclusion = &self.exclusions[at];
-            let may_come = |&name: &u32| {
+            let may_come = |&name: &NameId| {
                 seen.contains(name)
-                    || match self.roles[name as usize] {
+                    || match self.roles[name.0 as usize] {
                         Role::Forbidden => false,
                         Role::Property(at) => at >= self.ordered || at >= place.ordered,
                         Role::Class(_) => true,
@@ -509,8 +512,8 @@ impl Monitor {
     pub fn avoiding(&self, place: &Place, seen: &NameSet) -> (ExclusionSet, NameSet) {
         let mut pending = place.pending.clone();
         let mut without = seen.clone();
-        let is_free = |&&name: &&u32| {
-            let is_required = match self.roles[name as usize] {
+        let is_free = |&&name: &&NameId| {
+            let is_required = match self.roles[name.0 as usize] {
                 Role::Property(at) => self.spec.properties[at as usize].required,
                 _ => false,
             };
@@ -532,7 +535,7 @@ impl Monitor {
         place: &Place,
         seen: &NameSet,
         count: u64,
-        decoded: impl Fn(u32) -> Arc<str>,
+        decoded: impl Fn(NameId) -> Arc<str>,
     ) -> ObjectSpec {
         let gone = |name: &Arc<str>, free| Property {
             name: name.clone(),
@@ -540,17 +543,17 @@ impl Monitor {
             required: false,
             free,
         };
-        let mut came: Vec<u32> =
-            (0..self.roles.len() as u32).filter(|&n| seen.contains(n)).collect();
+        let mut came: Vec<NameId> =
+            (0..self.roles.len() as u32).map(NameId).filter(|&n| seen.contains(n)).collect();
         let mut properties = self.spec.properties.clone();
         for (name, role) in self.roles.iter().enumerate() {
             let Role::Property(at) = *role else { continue };
-            if at < place.ordered || seen.contains(name as u32) {
+            if at < place.ordered || seen.contains(NameId(name as u32)) {
                 let property = &mut properties[at as usize];
                 *property = gone(&property.name, property.free);
             }
         }
-        came.retain(|&name| !matches!(self.roles[name as usize], Role::Property(_)));
+        came.retain(|&name| !matches!(self.roles[name.0 as usize], Role::Property(_)));
         properties.extend(came.into_iter().map(|name| gone(&decoded(name), true)));
         let excluded = self.pending(&place.pending).map(|exclusion| {
             let mut properties = exclusion.spec.properties.clone();
@@ -572,14 +575,14 @@ impl Monitor {
         set: &SchemaSet,
         place: &Place,
         seen: &NameSet,
-        coming: Option<u32>,
+        coming: Option<NameId>,
         count: u64,
     ) -> Result<bool, EngineError> {
         if !self.is_counted {
             return Ok(true);
         }
         meter::charge(1 + self.required_free.len() / 16)?;
-        let came = |name: u32| seen.contains(name) || coming == Some(name);
+        let came = |name: NameId| seen.contains(name) || coming == Some(name);
         let free = self.required_free.iter().filter(|&&name| !came(name)).count() as u64;
         let required = free + u64::from(self.required_from[place.ordered as usize]);
         let least = count.saturating_add(required);
@@ -600,9 +603,9 @@ impl Monitor {
             let schema = match *role {
                 Role::Forbidden => continue,
                 Role::Property(at) if at < place.ordered => continue,
-                Role::Property(at) if at >= self.ordered && came(name as u32) => continue,
+                Role::Property(at) if at >= self.ordered && came(NameId(name as u32)) => continue,
                 Role::Property(at) => self.spec.properties[at as usize].schema,
-                Role::Class(_) if came(name as u32) => continue,
+                Role::Class(_) if came(NameId(name as u32)) => continue,
                 Role::Class(class) => self.spec.others[class as usize].schema,
             };
             most += u64::from(self.satisfiable[name].get(set, schema)?);

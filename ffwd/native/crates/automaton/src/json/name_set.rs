@@ -1,5 +1,7 @@
 //! Sets of an object's names.
 
+use crate::stacks::ids::NameId;
+
 /// Names by their place in the sorted list of all names of an object's alternatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NameSet(Box<[u64]>);
@@ -12,21 +14,21 @@ impl NameSet {
 
     /// Whether a name is in the set, by its place among the names.
     #[inline]
-    pub fn contains(&self, name: u32) -> bool {
-        self.0.get(name as usize / 64).is_some_and(|word| word >> (name % 64) & 1 == 1)
+    pub fn contains(&self, name: NameId) -> bool {
+        self.0.get(name.0 as usize / 64).is_some_and(|word| word >> (name.0 % 64) & 1 == 1)
     }
 
     /// The set with one name more.
-    pub fn with(&self, name: u32) -> Self {
+    pub fn with(&self, name: NameId) -> Self {
         if self.contains(name) {
             return self.clone();
         }
         let mut words = self.0.to_vec();
-        let word = name as usize / 64;
+        let word = name.0 as usize / 64;
         if words.len() <= word {
             words.resize(word + 1, 0);
         }
-        words[word] |= 1 << (name % 64);
+        words[word] |= 1 << (name.0 % 64);
         Self(words.into())
     }
 
@@ -65,13 +67,15 @@ mod tests {
 
     #[test]
     fn sets_are_equal_if_their_names_are() {
-        let small = NameSet::default().with(3).with(70).with(3);
+        let small = NameSet::default().with(NameId(3)).with(NameId(70)).with(NameId(3));
         let listed: NameSet = (0..300).map(|name| name == 3 || name == 70).collect();
         assert_eq!(small, listed);
-        assert!(small.contains(70) && !small.contains(69) && !small.contains(4000));
+        assert!([(70, true), (69, false), (4000, false)]
+            .iter()
+            .all(|&(name, is_in)| small.contains(NameId(name)) == is_in));
         for from in 0..260 {
             for to in 0..260 {
-                let expected = (from..to).any(|name| small.contains(name));
+                let expected = (from..to).any(|name| small.contains(NameId(name)));
                 assert_eq!(small.has_any(from, to), expected, "{from}..{to}");
             }
         }

@@ -8,7 +8,7 @@ use crate::json::lengths::{name_length, Lengths};
 use crate::json::monitor::Monitor;
 use crate::json::object_state::{Live, Members, ObjectPending, ObjectState, LEAST_MEMBER};
 use crate::json::tables::Json;
-use crate::stacks::ids::{ObjectPendingId, ObjectStateId};
+use crate::stacks::ids::{NameId, ObjectPendingId, ObjectStateId};
 use ffwd_bounds::meter;
 use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::Verdict;
@@ -24,9 +24,9 @@ impl Json {
     pub(crate) fn needed_names(
         &self,
         id: ObjectStateId,
-        names: impl Iterator<Item = u32>,
+        names: impl Iterator<Item = NameId>,
         most: usize,
-    ) -> Result<(Vec<u32>, bool), EngineError> {
+    ) -> Result<(Vec<NameId>, bool), EngineError> {
         let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
         let group = self.group(*group);
         let mut waiting: Vec<&Monitor> = Vec::with_capacity(live.len());
@@ -164,11 +164,11 @@ fn monitor_left(
         // One member leaves several exclusions only if they ask something of the same name.
         let seen = monitor.with_missing(ordered, &members.seen);
         let count = members.count.saturating_add(left.count);
-        let mut counted: FxHashSet<u32> = FxHashSet::default();
+        let mut counted: FxHashSet<NameId> = FxHashSet::default();
         for to_leave in monitor.to_leave(pending, &seen, count).take(MAX_COUNTED) {
             meter::charge(1 + to_leave.names.len() / 4)?;
             let names = &to_leave.names;
-            let is_missing = |name: u32| !members.seen.contains(name) && seen.contains(name);
+            let is_missing = |name: NameId| !members.seen.contains(name) && seen.contains(name);
             // What is missing anyway may leave it by its value.
             if monitor.asks_of_any(to_leave.exclusion, is_missing)
                 || names.iter().any(|name| counted.contains(name))

@@ -15,7 +15,7 @@ use crate::json::query::Schemas;
 use crate::json::tables::Json;
 use crate::json::used_keys::UsedId;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{ObjectGroupId, ObjectPendingId, ObjectStateId, StackId, TextId};
+use crate::stacks::ids::{NameId, ObjectGroupId, ObjectPendingId, ObjectStateId, StackId, TextId};
 use crate::stacks::on::On;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::Verdict;
@@ -87,7 +87,7 @@ impl Json {
         }
         meter::charge(1 + group.names.len())?;
         let mut allowed = Vec::with_capacity(group.names.len());
-        for name in 0..group.names.len() as u32 {
+        for name in (0..group.names.len() as u32).map(NameId) {
             allowed.push(self.is_name_allowed(id, &live, &members, name)?);
         }
         let allowed: NameSet = allowed.into_iter().collect();
@@ -103,7 +103,7 @@ impl Json {
         id: ObjectGroupId,
         live: &[Live],
         members: &Members,
-        name: u32,
+        name: NameId,
     ) -> Result<bool, EngineError> {
         let group = self.group(id);
         for &Live { monitor, ref place } in live {
@@ -150,7 +150,7 @@ impl Json {
         let state = self.object_states.get(id.0);
         let group = self.group(state.group);
         let name = match accept {
-            None => Some(key.0),
+            None => Some(NameId::of_text(key)),
             Some(_) => None,
         };
         let languages = accept.map_or(0, |accept| state.open.of_verdict(accept));

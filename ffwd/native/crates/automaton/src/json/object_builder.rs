@@ -12,7 +12,7 @@ use crate::json::object_group::{ObjectGroup, OpenKeys};
 use crate::json::punctuation::index;
 use crate::json::punctuation::spec as lexeme_spec;
 use crate::json::tables::Json;
-use crate::stacks::ids::ObjectGroupId;
+use crate::stacks::ids::{LexemeId, NameId, ObjectGroupId};
 use crate::stacks::on::On;
 use crate::writing::PropertyOrder;
 use ffwd_bounds::error::LimitExceeded;
@@ -102,7 +102,7 @@ impl Json {
         on: &impl On,
         group: &ObjectGroup,
         open: OpenKeys,
-    ) -> Result<Option<u32>, EngineError> {
+    ) -> Result<Option<LexemeId>, EngineError> {
         if open.required == 0 {
             return Ok(None);
         }
@@ -257,11 +257,11 @@ impl<O: On> Builder<'_, O> {
         &self,
         spec: &ObjectSpec,
         names: &[Box<[u8]>],
-        name_of: &[u32],
+        name_of: &[NameId],
     ) -> Result<Vec<Role>, EngineError> {
         let mut declared: Vec<Option<u32>> = vec![None; names.len()];
         for (property, &name) in name_of.iter().enumerate() {
-            declared[name as usize] = Some(property as u32);
+            declared[name.0 as usize] = Some(property as u32);
         }
         let role = |(declared, bytes): (&Option<u32>, &[u8])| {
             Ok(match declared {
@@ -284,8 +284,9 @@ impl<O: On> Builder<'_, O> {
         unnamed: Vec<Unnamed>,
     ) -> Result<Monitor, EngineError> {
         // Every name of a specification is among the names of the group.
-        let names_of = |spec: &ObjectSpec| -> Vec<u32> {
-            let place = |name: &str| names.partition_point(|known| **known < *written(name)) as u32;
+        let names_of = |spec: &ObjectSpec| -> Vec<NameId> {
+            let place =
+                |name: &str| NameId(names.partition_point(|known| **known < *written(name)) as u32);
             spec.properties.iter().map(|property| place(&property.name)).collect()
         };
         let name_of = names_of(&spec);
@@ -295,7 +296,7 @@ impl<O: On> Builder<'_, O> {
             let name_of = names_of(excluded);
             let asks = if matches!(&excluded.others[..], [class] if class.is_any()) {
                 let few = excluded.properties.iter().zip(&name_of);
-                let mut few: Vec<(u32, Ask)> =
+                let mut few: Vec<(NameId, Ask)> =
                     few.map(|(property, &name)| (name, ask(property.schema))).collect();
                 few.sort_unstable_by_key(|&(name, _)| name);
                 Asks::Few(few)

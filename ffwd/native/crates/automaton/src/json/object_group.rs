@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::json::keys::Names;
 use crate::json::monitor::{Monitor, Unnamed};
-use crate::stacks::ids::ObjectStateId;
+use crate::stacks::ids::{LexemeId, ObjectStateId};
 use ffwd_regular::expr::lexeme::MAX_LANGUAGES;
 use ffwd_regular::expr::Verdict;
 use ffwd_regular::regex::Ast;
@@ -43,7 +43,7 @@ pub struct ObjectGroup {
     pub names: Names,
     /// The languages of the other keys; `None` for any.
     pub(crate) languages: Vec<Option<Ast>>,
-    pub(crate) lexemes: Mutex<FxHashMap<OpenKeys, u32>>,
+    pub(crate) lexemes: Mutex<FxHashMap<OpenKeys, LexemeId>>,
     /// The state at the start of an object of the group.
     pub start: OnceLock<ObjectStateId>,
     /// From this many members on their number makes no difference.

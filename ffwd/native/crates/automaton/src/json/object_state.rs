@@ -8,7 +8,7 @@ use crate::json::monitor::Place;
 use crate::json::name_set::NameSet;
 use crate::json::object_group::OpenKeys;
 use crate::json::used_keys::UsedId;
-use crate::stacks::ids::{KeyNodeId, ObjectGroupId, ObjectStateId};
+use crate::stacks::ids::{KeyNodeId, NameId, ObjectGroupId, ObjectStateId};
 use ffwd_regular::expr::Verdict;
 
 /// About how long a member is that is not declared: a key of one character, and a digit.
@@ -92,7 +92,7 @@ pub(crate) struct Waiting {
 /// Exclusions that are decided by the class of the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ToldApart {
-    pub(crate) name: u32,
+    pub(crate) name: NameId,
     pub(crate) exclusions: ExclusionSet,
     /// The schemas of the query that have the digits of the class.
     pub(crate) digits: Box<[u8]>,

@@ -4,6 +4,7 @@
 use crate::json::compared::Compared;
 use crate::json::history::{plain, Histories, OpenMember};
 use crate::json::used_keys::UsedId;
+use crate::stacks::ids::LexemeId;
 use crate::stacks::on::On;
 use ffwd_regular::expr::LexState;
 use ffwd_regular::regex::Decimal;
@@ -36,7 +37,7 @@ pub enum Rivals {
     Member(UsedId, OpenMember),
     /// The item is a container, in a number without an exponent or before it: the lexeme that reads
     /// it, and its state.
-    Digits((u32, LexState)),
+    Digits((LexemeId, LexState)),
     /// An item begins; all that came, and whether it may be an integer of any size.
     Begins(UsedId, bool),
     /// They may rule out any token.

@@ -10,6 +10,8 @@ use ffwd_regular::regex::{Ast, CharClass};
 /// Indices of the lexemes that every JSON grammar has; see `lexemes`. Those before
 /// [`index::ANY_STRING`] are of the first way in which its values are written.
 pub mod index {
+    use crate::stacks::ids::LexemeId;
+
     /// `{` and white space.
     pub(crate) const OPEN_OBJECT: u32 = 0;
     /// `[` and white space.
@@ -25,11 +27,11 @@ pub mod index {
     pub(crate) const CLOSE_EMPTY_ARRAY: u32 = 6;
     pub(crate) const CLOSE_ARRAY: u32 = 7;
     /// Any JSON string.
-    pub const ANY_STRING: u32 = 8;
+    pub const ANY_STRING: LexemeId = LexemeId(8);
 }
 
 /// How many lexemes [`lexemes`] has.
-pub(crate) const NUM_LEXEMES: u32 = index::ANY_STRING;
+pub(crate) const NUM_LEXEMES: u32 = index::ANY_STRING.0;
 
 /// The lexemes of [`index`] before [`index::ANY_STRING`], in its order.
 pub(crate) fn lexemes(

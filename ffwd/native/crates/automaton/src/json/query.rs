@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use crate::interning::memory::Held;
-use crate::stacks::ids::{ArrayGroupId, ObjectGroupId};
+use crate::stacks::ids::{ArrayGroupId, LexemeId, ObjectGroupId};
 use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::lexeme::first_bits;
 use ffwd_regular::expr::Verdict;
@@ -123,7 +123,7 @@ impl Schemas {
 #[derive(Clone, Debug)]
 pub struct Scalar {
     /// The index of the lexeme in the automaton.
-    pub lexeme: u32,
+    pub lexeme: LexemeId,
     /// For each language of the lexeme the schemas that it belongs to.
     pub schemas: Vec<Verdict>,
 }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_verdict_has_the_schemas_of_each_language() {
-        let scalar = Scalar { lexeme: 0, schemas: vec![0b01, 0b10, 0b11] };
+        let scalar = Scalar { lexeme: LexemeId(0), schemas: vec![0b01, 0b10, 0b11] };
         for (accept, verdict) in [(0, 0), (0b1, 0b1), (0b10, 0b10), (0b100, 0b11), (0b11, 0b11)] {
             assert_eq!(scalar.verdict(accept), verdict);
         }

@@ -6,7 +6,7 @@ use crate::json::punctuation::index;
 use crate::json::tables::Json;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{LayoutId, StackId};
+use crate::stacks::ids::{LayoutId, LexemeId, StackId};
 use crate::stacks::on::On;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::Verdict;
@@ -27,13 +27,13 @@ impl Json {
             line,
             may_be_flat: true,
             comma: entry.comma,
-            close_object: entry.first + index::CLOSE_OBJECT,
-            close_array: entry.first + index::CLOSE_ARRAY,
+            close_object: LexemeId(entry.first.0 + index::CLOSE_OBJECT),
+            close_array: LexemeId(entry.first.0 + index::CLOSE_ARRAY),
         })
     }
 
     /// A bracket of the values around a stack, by its place in [`index`].
-    pub(crate) fn bracket(&self, on: &impl On, stack: StackId, place: u32) -> u32 {
+    pub(crate) fn bracket(&self, on: &impl On, stack: StackId, place: u32) -> LexemeId {
         self.layouts.bracket(on.cell(stack).layout, place)
     }
 
@@ -48,7 +48,7 @@ impl Json {
         &self,
         on: &impl On,
         stack: StackId,
-        lexeme: Option<u32>,
+        lexeme: Option<LexemeId>,
         accept: Verdict,
     ) -> Result<StackId, EngineError> {
         match self.layouts.after(on.cell(stack).layout, lexeme, accept) {

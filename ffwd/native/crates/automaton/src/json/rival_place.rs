@@ -12,7 +12,7 @@ use crate::json::history::Histories;
 use crate::json::members::{open_place, OpenPlace, Step};
 use crate::json::used_keys::UsedId;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_bounds::error::LimitExceeded;
@@ -85,11 +85,11 @@ pub enum Beside {
     /// Items that came rule nothing out, but where a token begins another item.
     Nothing,
     /// A scalar: its place, its lexeme, and the state of that.
-    Scalar(RivalPlace, (u32, LexState)),
+    Scalar(RivalPlace, (LexemeId, LexState)),
     /// A scalar in a container, or a name: its place among those that containers have there which
     /// agree with the rest so far, and how many of these the item can still be told from whatever it
     /// is.
-    Member(RivalPlace, (u32, LexState), u32),
+    Member(RivalPlace, (LexemeId, LexState), u32),
     /// Something else.
     Other,
 }
@@ -99,7 +99,7 @@ pub enum Beside {
 struct MemberValues {
     values: UsedId,
     written: Vec<u8>,
-    lexeme: (u32, LexState),
+    lexeme: (LexemeId, LexState),
 }
 
 /// What the containers that agree with an item so far have where it is being written.
@@ -373,7 +373,7 @@ impl<O: On> Compared<'_, O> {
     pub fn left_at(
         &self,
         place: RivalPlace,
-        (index, state): (u32, LexState),
+        (index, state): (LexemeId, LexState),
     ) -> Result<Left, EngineError> {
         self.scalar_left(place, (index, state))
     }
@@ -381,7 +381,7 @@ impl<O: On> Compared<'_, O> {
     pub(crate) fn scalar_left(
         &self,
         place: RivalPlace,
-        (index, state): (u32, LexState),
+        (index, state): (LexemeId, LexState),
     ) -> Result<Left, EngineError> {
         let histories = &self.json.histories;
         if state.accepts() && !place.is_used(histories) {
@@ -454,10 +454,10 @@ impl<O: On> Compared<'_, O> {
         Ok(Left::Something)
     }
 
-    fn keep_left(&self, key: (RivalPlace, u32, LexState), left: Left) {
+    fn keep_left(&self, key: (RivalPlace, LexemeId, LexState), left: Left) {
         self.json
             .held
-            .add(crate::interning::memory::map_entry::<(RivalPlace, u32, LexState), Left>());
+            .add(crate::interning::memory::map_entry::<(RivalPlace, LexemeId, LexState), Left>());
         self.json.rivals.left.lock().insert(key, left);
     }
 
@@ -465,7 +465,7 @@ impl<O: On> Compared<'_, O> {
     fn known_left(
         &self,
         place: RivalPlace,
-        (index, state): (u32, LexState),
+        (index, state): (LexemeId, LexState),
     ) -> Result<Option<Left>, EngineError> {
         if let Some(&known) = self.json.rivals.left.lock().get(&(place, index, state)) {
             return Ok(Some(known));

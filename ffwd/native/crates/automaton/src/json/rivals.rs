@@ -15,13 +15,12 @@ use crate::json::endless::MAX_DEPTH;
 use crate::json::history::{open_value, Agreeing, OpenMember, ANY_HISTORY};
 use crate::json::next_bytes::list_bytes;
 use crate::json::pointer::{likely_bytes, Further, Pointer, Rivals};
-use crate::json::punctuation::index;
 use crate::json::query::Schemas;
 use crate::json::rival_place::{has_exponent, Left, RivalPlace, MAX_SEARCHED};
 use crate::json::used_keys::UsedId;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{ArrayPendingId, ArrayStateId, QueryId, StackId, TextId};
+use crate::stacks::ids::{ArrayPendingId, ArrayStateId, LexemeId, QueryId, StackId, TextId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
@@ -253,7 +252,7 @@ impl<O: On> Compared<'_, O> {
     /// Whether a number that goes on with some digits can become many.
     pub(crate) fn stays_many(
         &self,
-        (index, state): (u32, LexState),
+        (index, state): (LexemeId, LexState),
         digits: &[u8],
     ) -> Result<bool, EngineError> {
         let lexeme = self.on.lexeme(index);
@@ -285,11 +284,15 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// The lexeme that a thread is in, if the whole item is that scalar.
-    pub(crate) fn scalar_of(&self, thread: &Thread, level: StackId) -> Option<(u32, LexState)> {
+    pub(crate) fn scalar_of(
+        &self,
+        thread: &Thread,
+        level: StackId,
+    ) -> Option<(LexemeId, LexState)> {
         let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
         match (frame, thread.lexeme) {
             (Frame::Value(_), ThreadLexeme::Lexeme(lexeme))
-                if parent == level && !matches!(lexeme, index::OPEN_OBJECT | index::OPEN_ARRAY) =>
+                if parent == level && self.json.layouts.place(lexeme).is_none() =>
             {
                 Some((lexeme, thread.lex_state()))
             }
@@ -300,7 +303,7 @@ impl<O: On> Compared<'_, O> {
     /// Whether a scalar that has begun can become something that has not come.
     fn is_scalar_alive(
         &self,
-        (lexeme, state): (u32, LexState),
+        (lexeme, state): (LexemeId, LexState),
         history: UsedId,
         item: &[u8],
     ) -> Result<bool, EngineError> {
@@ -326,7 +329,7 @@ impl<O: On> Compared<'_, O> {
     /// Bytes after which a scalar is none of the items that came, wherever it ends.
     fn unused_text(
         &self,
-        index: u32,
+        index: LexemeId,
         state: LexState,
         pointer: Pointer,
     ) -> Result<Option<Vec<u8>>, EngineError> {
@@ -408,7 +411,7 @@ impl<O: On> Compared<'_, O> {
 
     fn unused_from_start(
         &self,
-        index: u32,
+        index: LexemeId,
         start: LexState,
         history: UsedId,
     ) -> Result<Option<Vec<u8>>, EngineError> {

@@ -8,7 +8,7 @@ use crate::interning::memory::map_entry;
 use crate::json::compared::Compared;
 use crate::json::tables::Json;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
@@ -38,7 +38,7 @@ impl<O: On> Compared<'_, O> {
             return Ok(known);
         }
         let room = self.find_room(&Thread { stack, transcript: TextId::ANY, ..*thread })?;
-        self.json.held.add(map_entry::<(StackId, u32), u32>());
+        self.json.held.add(map_entry::<(StackId, LexemeId), u32>());
         self.json.rivals.rooms.lock().insert((stack, index), room);
         Ok(room)
     }
@@ -70,7 +70,10 @@ impl<O: On> Compared<'_, O> {
 }
 
 /// The lexeme of a scalar that may begin, if nothing else may go on.
-fn scalar_start<O: On>(Compared { json, on }: Compared<'_, O>, threads: &Threads) -> Option<u32> {
+fn scalar_start<O: On>(
+    Compared { json, on }: Compared<'_, O>,
+    threads: &Threads,
+) -> Option<LexemeId> {
     let [thread] = threads.as_slice() else { return None };
     let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
         (thread.lexeme, on.cell(thread.stack).frame)

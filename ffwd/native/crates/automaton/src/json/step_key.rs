@@ -44,7 +44,7 @@ impl Json {
         if byte == b'"' && !node.is_before_quote() {
             match self.keys.terminal(&node) {
                 Terminal::Allowed(name) => {
-                    let stack = on.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+                    let stack = on.exit(thread.stack, ThreadLexeme::Key, 1, name.as_text())?;
                     return Ok(KeyStep::Ended(stack, texts.append(thread.transcript, byte)?));
                 }
                 Terminal::Refused => return Ok(KeyStep::Refused),

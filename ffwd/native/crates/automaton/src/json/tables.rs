@@ -18,7 +18,7 @@ use crate::json::object_state::{Feasibility, ObjectPending, ObjectState};
 use crate::json::punctuation;
 use crate::json::punctuation::index;
 use crate::json::query::{Query, ValueStarts};
-use crate::stacks::ids::QueryId;
+use crate::stacks::ids::{LexemeId, QueryId};
 use crate::stacks::lexemes::Lexemes;
 use crate::writing::{PropertyOrder, Writing};
 use ffwd_grammar::Whitespace;
@@ -70,7 +70,7 @@ impl Json {
         // By position: two marks may have the same text.
         let mut firsts = Vec::with_capacity(different.len());
         for whitespace in &different {
-            firsts.push(lexemes.len() as u32);
+            firsts.push(LexemeId(lexemes.len() as u32));
             for lexeme in punctuation::lexemes(whitespace, lexemes.store())? {
                 lexemes.push(lexeme);
             }

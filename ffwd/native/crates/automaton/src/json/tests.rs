@@ -11,7 +11,7 @@ use crate::json::keys::{decoded, written, KeyNode, KeySet, Keys, Names, OtherKey
 use crate::json::name_set::NameSet;
 use crate::json::punctuation;
 use crate::json::used_keys::{UsedId, UsedKeys};
-use crate::stacks::ids::{KeyNodeId, TextId};
+use crate::stacks::ids::{KeyNodeId, LexemeId, NameId, TextId};
 use ffwd_regular::expr::{LexState, Lexeme, LexemeStore, Spelling};
 
 use ffwd_regular::regex::rust_dialect;
@@ -39,7 +39,7 @@ fn others(pattern: &str) -> Option<OtherKeys> {
     match pattern {
         "none" => None,
         "any" => Some(OtherKeys { index: punctuation::index::ANY_STRING, lexeme: any_string() }),
-        _ => Some(OtherKeys { index: 99, lexeme: lexeme(pattern) }),
+        _ => Some(OtherKeys { index: LexemeId(99), lexeme: lexeme(pattern) }),
     }
 }
 
@@ -115,7 +115,7 @@ proptest! {
         for (at, (name, &allowed)) in names.iter().enumerate() {
             let (node, read) = walked(&keys, root, name);
             prop_assert_eq!(read, name.len());
-            let expected = if allowed { Terminal::Allowed(at as u32) } else { Terminal::Refused };
+            let expected = if allowed { Terminal::Allowed(NameId(at as u32)) } else { Terminal::Refused };
             prop_assert_eq!(keys.terminal(&node), expected);
         }
         for key in &came {

@@ -8,22 +8,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::rules::leaf::Leaf;
 use crate::rules::mark::Mark;
-use crate::rules::parts::{Count, Row};
-use crate::rules::program::Program;
+use crate::rules::starts::{Labels, Openings};
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{StackId, TextId};
-use crate::stacks::on::{begin_alive, On};
-use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
+use crate::stacks::ids::StackId;
+use crate::stacks::on::On;
+use crate::stacks::thread::{Thread, Threads};
 use ffwd_bounds::error::LimitExceeded;
-use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
-use ffwd_grammar::{Lexing, Live, Longest, NodeId, ScopeId};
-use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
-use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
-use ffwd_regular::regex::Ast;
+use ffwd_grammar::NodeId;
 
 /// The threads that may begin on a stack after certain marks.
 #[derive(Clone, Debug)]
@@ -37,58 +31,86 @@ pub struct Beginning {
 /// The beginnings of stacks, cached by stack.
 pub(crate) type Beginnings = FxHashMap<StackId, Arc<[Beginning]>>;
 
-/// The marks of something that is found, by number.
-type Label = u32;
-
 /// How many different sequences of marks may lie at one place.
 const MAX_LABELS: usize = 20_000;
 
-#[derive(Default)]
-struct Labels {
+/// Sequences of marks by number, the empty one first, with the threads that begin after each.
+struct MarkLabels {
     all: Vec<SmallVec<[Mark; 4]>>,
-    ids: FxHashMap<SmallVec<[Mark; 4]>, Label>,
+    ids: FxHashMap<SmallVec<[Mark; 4]>, u32>,
+    threads: BTreeMap<u32, Threads>,
 }
 
-impl Labels {
-    fn id(&mut self, marks: SmallVec<[Mark; 4]>) -> Result<Label, EngineError> {
+impl Default for MarkLabels {
+    fn default() -> Self {
+        let none = SmallVec::new();
+        let ids = FxHashMap::from_iter([(none.clone(), 0)]);
+        Self { all: vec![none], ids, threads: BTreeMap::new() }
+    }
+}
+
+impl MarkLabels {
+    fn and(&mut self, label: u32, more: &[Mark]) -> Result<u32, EngineError> {
+        if more.is_empty() {
+            return Ok(label);
+        }
+        let mut marks = self.all[label as usize].clone();
+        marks.extend_from_slice(more);
         if let Some(&known) = self.ids.get(&marks) {
             return Ok(known);
         }
         if self.all.len() >= MAX_LABELS {
             return Err(LimitExceeded::new("span_parses", MAX_LABELS).into());
         }
+        let id = self.all.len() as u32;
         self.all.push(marks.clone());
-        let id = self.all.len() as Label - 1;
         self.ids.insert(marks, id);
         Ok(id)
     }
+}
 
-    fn and(&mut self, label: Label, more: &[Mark]) -> Result<Label, EngineError> {
-        if more.is_empty() {
-            return Ok(label);
-        }
-        let mut marks = self.all[label as usize].clone();
-        marks.extend_from_slice(more);
-        self.id(marks)
+impl Labels for MarkLabels {
+    type Label = u32;
+    const HAS_FAMILIES: bool = false;
+
+    fn threads(&mut self, label: u32) -> &mut Threads {
+        self.threads.entry(label).or_default()
     }
-}
 
-/// Symbols, by their ranks, with the stacks after them.
-type ExpandingMarked = BTreeMap<(u32, SymbolId, Label), SmallVec<[StackId; 2]>>;
+    fn all_threads(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.values().flatten()
+    }
 
-/// The lexemes that may begin on a stack, before they become threads.
-#[derive(Default)]
-struct Found {
-    labels: Labels,
-    leaves: BTreeMap<(NodeId, Label), SmallVec<[StackId; 2]>>,
-    threads: BTreeMap<Label, Threads>,
-    symbols: ExpandingMarked,
-}
+    fn past(&mut self, rules: &Rules, symbol: SymbolId, label: u32) -> Result<u32, EngineError> {
+        let empty = marks_of_empty(rules, symbol)?;
+        self.and(label, &empty)
+    }
 
-impl Found {
-    fn add(&mut self, symbols: &Live, symbol: SymbolId, label: Label, after: StackId) {
-        let key = (symbols.rank(symbol), symbol, label);
-        self.symbols.entry(key).or_default().push(after);
+    fn leave(&mut self, node: NodeId, label: u32) -> Result<u32, EngineError> {
+        self.and(label, &[Mark::Close(node)])
+    }
+
+    fn enter(
+        &mut self,
+        rules: &Rules,
+        on: &impl On,
+        node: NodeId,
+        way: (u32, StackId),
+    ) -> Result<Option<(u32, StackId)>, EngineError> {
+        match rules.program.spans.contains_key(&node) {
+            true => self.enter_json(on, node, way).map(Some),
+            false => Ok(Some(way)),
+        }
+    }
+
+    fn enter_json(
+        &mut self,
+        on: &impl On,
+        node: NodeId,
+        (label, parent): (u32, StackId),
+    ) -> Result<(u32, StackId), EngineError> {
+        let after = on.push(Frame::Mark(node), parent)?;
+        Ok((self.and(label, &[Mark::Open(node)])?, after))
     }
 }
 
@@ -135,9 +157,6 @@ fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>
     Ok(marks)
 }
 
-/// The position of a lexeme among its competitors.
-type Competitor = (Label, StackId, Longest);
-
 impl Rules {
     /// As [`Rules::starts`], with marks.
     pub(crate) fn find_beginnings(
@@ -145,210 +164,14 @@ impl Rules {
         on: &impl On,
         stack: StackId,
     ) -> Result<Vec<Beginning>, EngineError> {
-        let symbols = &self.symbols;
-        let mut found = Found::default();
-        let none = found.labels.id(SmallVec::new())?;
-        let mut pending: Vec<(StackId, Label)> = vec![(stack, none)];
-        let mut seen: FxHashSet<(StackId, Label)> = FxHashSet::default();
-        while let Some((stack, label)) = pending.pop() {
-            meter::charge(1)?;
-            if !seen.insert((stack, label)) {
-                continue;
-            }
-            let cell = on.cell(stack);
-            let parent = cell.parent;
-            match cell.frame {
-                Frame::Union(union) => {
-                    let members = self.unions.get(union).members.iter().rev();
-                    pending.extend(members.map(|&member| (member, label)));
-                }
-                Frame::Mark(node) => {
-                    pending.push((parent, found.labels.and(label, &[Mark::Close(node)])?));
-                }
-                Frame::Symbol(symbol) => {
-                    if symbols.is_nullable(symbol) {
-                        let empty = marks_of_empty(self, symbol)?;
-                        pending.push((parent, found.labels.and(label, &empty)?));
-                    }
-                    found.add(symbols, symbol, label, parent);
-                }
-                Frame::Count(count) => {
-                    let Count { inner, min, max } = *self.counts.get(count);
-                    if min == 0 {
-                        pending.push((parent, label));
-                    }
-                    let fewer = self.push_count(on, inner, min, max, parent)?;
-                    found.add(symbols, inner, label, fewer);
-                }
-                _ => {
-                    let threads = on.starts(stack)?;
-                    found.threads.entry(label).or_default().extend_from_slice(threads);
-                }
-            }
-        }
-        self.expand_marked(on, &mut found)?;
-        self.begin_marked(on, found)
-    }
-
-    /// As [`Rules::expand`], with marks.
-    fn expand_marked(&self, on: &impl On, found: &mut Found) -> Result<(), EngineError> {
-        let Program { leaves, spans, .. } = &*self.program;
-        let symbols = &self.symbols;
-        while let Some(((_, symbol, label), stacks)) = found.symbols.pop_last() {
-            meter::charge(1 + stacks.len())?;
-            let parent = self.union(on, &stacks)?;
-            match symbols.get(symbol) {
-                Symbol::Empty => {}
-                &Symbol::Seq(first, then) => {
-                    if symbols.is_nullable(first) {
-                        let empty = marks_of_empty(self, first)?;
-                        let label = found.labels.and(label, &empty)?;
-                        found.add(symbols, then, label, parent);
-                    }
-                    let after = self.push_symbol(on, then, parent)?;
-                    found.add(symbols, first, label, after);
-                }
-                Symbol::Choice(parts) => {
-                    parts.iter().for_each(|&part| found.add(symbols, part, label, parent));
-                }
-                &Symbol::Star(inner) => {
-                    let after = self.push_symbol(on, symbol, parent)?;
-                    found.add(symbols, inner, label, after);
-                }
-                &Symbol::Repeat { inner, min, max } => {
-                    let after = self.push_count(on, inner, min, max, parent)?;
-                    found.add(symbols, inner, label, after);
-                }
-                &Symbol::Marked(node, inner) if spans.contains_key(&node) => {
-                    let after = on.push(Frame::Mark(node), parent)?;
-                    let label = found.labels.and(label, &[Mark::Open(node)])?;
-                    found.add(symbols, inner, label, after);
-                }
-                &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => {
-                    found.add(symbols, inner, label, parent);
-                }
-                &Symbol::Part(part) => {
-                    found.add(symbols, symbols.meaning(part), label, parent);
-                }
-                &Symbol::Later(part) => {
-                    found.add(symbols, symbols.later(part)?, label, parent);
-                }
-                Symbol::Leaf(node) => match leaves.get(node) {
-                    Some(&Leaf::Json(schema)) => {
-                        if let Some(&value) = self.values.get(schema) {
-                            let after = on.push(Frame::Mark(*node), parent)?;
-                            let value = on.push_root(value, after)?;
-                            let label = found.labels.and(label, &[Mark::Open(*node)])?;
-                            let threads = found.threads.entry(label).or_default();
-                            threads.extend_from_slice(on.starts(value)?);
-                        }
-                    }
-                    _ => found.leaves.entry((*node, label)).or_default().push(parent),
-                },
-            }
-        }
-        Ok(())
-    }
-
-    /// As `Rules::threads_of`, with marks. Lexemes compete for the longest match with all
-    /// others that may begin here, whatever the marks before them.
-    fn begin_marked(&self, on: &impl On, found: Found) -> Result<Vec<Beginning>, EngineError> {
-        let Found { labels, leaves, mut threads, .. } = found;
-        let mut apart: BTreeMap<(Label, StackId), Vec<Ast>> = BTreeMap::new();
-        let mut longest: BTreeMap<ScopeId, BTreeMap<Competitor, Vec<Ast>>> = BTreeMap::new();
-        for ((node, label), stacks) in leaves {
-            let after = self.union(on, &stacks)?;
-            match self.program.leaves.get(&node) {
-                Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
-                    apart.entry((label, after)).or_default().push(language.clone());
-                }
-                Some(Leaf::Lexeme { language, lexing: Lexing::Longest { scope, lexing } }) => {
-                    let row = longest.entry(*scope).or_default();
-                    row.entry((label, after, *lexing)).or_default().push(language.clone());
-                }
-                Some(Leaf::Tokens(_)) => threads.entry(label).or_default().push(Thread {
-                    lexeme: ThreadLexeme::Tokens(node.0),
-                    state: 0,
-                    stack: on.push(Frame::Tokens(node), after)?,
-                    text: TextId::NONE,
-                    transcript: TextId::NONE,
-                }),
-                Some(Leaf::Json(_)) | None => {}
-            }
-        }
-        for ((label, after), languages) in apart {
-            let spec = LexemeSpec::new(Spelling::Utf8, [Ast::alternation(languages)]);
-            let lexeme = on.add_lexeme(&spec)?;
-            let stack = on.push(Frame::Lexeme(lexeme), after)?;
-            threads.entry(label).or_default().extend(begin_alive(on, lexeme, stack));
-        }
-        let mut all = threads.values().flatten();
-        let others = all
-            .any(|thread| thread.lexeme != ThreadLexeme::End && !self.is_plain_lexeme(on, thread));
-        for row in longest.into_values() {
-            let ignored_only = row.keys().all(|&(_, _, lexing)| lexing == Longest::Ignored);
-            if !ignored_only || others {
-                self.begin_marked_row(on, row, &mut threads)?;
-            }
-        }
-        let mut beginnings = Vec::with_capacity(threads.len());
-        for (label, mut threads) in threads {
+        let MarkLabels { all, threads, .. } = Openings::find(self, on, stack, None)?.begin(on)?;
+        let beginning = |(label, mut threads): (u32, Threads)| {
             threads.sort_unstable();
             threads.dedup();
-            let marks = labels.all[label as usize].as_slice().into();
-            beginnings.push(Beginning { marks, threads });
-        }
+            Beginning { marks: all[label as usize].as_slice().into(), threads }
+        };
+        let mut beginnings: Vec<Beginning> = threads.into_iter().map(beginning).collect();
         beginnings.sort_unstable_by(|a, b| a.marks.cmp(&b.marks));
         Ok(beginnings)
-    }
-
-    /// As [`Rules::begin_row`], with marks: of each label a row, in which those of the others
-    /// lead nowhere.
-    fn begin_marked_row(
-        &self,
-        on: &impl On,
-        row: BTreeMap<Competitor, Vec<Ast>>,
-        threads: &mut BTreeMap<Label, Threads>,
-    ) -> Result<(), EngineError> {
-        let row: Vec<(Competitor, Ast)> =
-            row.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
-        let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
-        let nowhere = self.union(on, &[])?;
-        for (place, own) in row.chunks(size).enumerate() {
-            let mut lazy: Verdict = 0;
-            let mut languages: Vec<Ast> = Vec::new();
-            let mut add = |is_lazy: bool, language: Ast| {
-                lazy |= Verdict::from(is_lazy) << languages.len();
-                languages.push(language);
-            };
-            for ((_, _, lexing), language) in own {
-                add(*lexing == Longest::Lazy, language.clone());
-            }
-            if own.len() < row.len() {
-                for is_lazy in [false, true] {
-                    let others = row.chunks(size).enumerate().filter(|(other, _)| *other != place);
-                    let others = others.flat_map(|(_, others)| others);
-                    let others =
-                        others.filter(|((_, _, lexing), _)| (*lexing == Longest::Lazy) == is_lazy);
-                    add(is_lazy, Ast::alternation(others.map(|(_, language)| language.clone())));
-                }
-            }
-            let size = languages.len();
-            let spec = LexemeSpec::new(Spelling::Utf8, languages);
-            let lexeme = on.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
-            let labels: FxHashSet<Label> = own.iter().map(|((label, _, _), _)| *label).collect();
-            for label in labels {
-                let mut after: SmallVec<[StackId; 4]> = SmallVec::from_elem(nowhere, size);
-                for (column, ((other, stack, _), _)) in own.iter().enumerate() {
-                    if *other == label {
-                        after[column] = *stack;
-                    }
-                }
-                let row = self.rows.intern(Row(after))?;
-                let stack = on.push(Frame::Row(row), StackId::END)?;
-                threads.entry(label).or_default().extend(begin_alive(on, lexeme, stack));
-            }
-        }
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
-use crate::rules::starts::{Expanding, Openings};
+use crate::rules::starts::{Openings, Unlabelled};
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{StackId, TextId};
@@ -98,33 +98,19 @@ impl Rules {
         stack: StackId,
         ended: Verdict,
     ) -> Result<StackId, EngineError> {
-        let found = self.beginnings_of(on, stack, ended)?;
+        let found = Openings::find(self, on, stack, Some(ended))?;
         self.after_ended(on, &found, ended)
-    }
-
-    /// Returns the threads on a stack that begin with one of some languages.
-    fn beginnings_of(
-        &self,
-        on: &impl On,
-        stack: StackId,
-        languages: Verdict,
-    ) -> Result<Openings, EngineError> {
-        let mut found = Openings::default();
-        let mut symbols = Expanding::new(self, Some(languages));
-        self.add_stack(on, stack, &mut symbols, &mut found)?;
-        self.expand(on, symbols, &mut found)?;
-        Ok(found)
     }
 
     fn after_ended(
         &self,
         on: &impl On,
-        found: &Openings,
+        found: &Openings<'_, Unlabelled>,
         ended: Verdict,
     ) -> Result<StackId, EngineError> {
         let Some((family, _)) = self.firsts() else { return self.union(on, &[]) };
         let mut stacks: SmallVec<[StackId; 8]> = SmallVec::new();
-        for (node, after) in &found.leaves {
+        for ((node, ()), after) in &found.leaves {
             if family.place(*node).is_some_and(|place| ended >> place & 1 == 1) {
                 stacks.extend_from_slice(after);
             }
@@ -150,7 +136,7 @@ impl Rules {
             .collect();
         let [_, _, ..] = missing[..] else { return Ok(()) };
         let all = missing.iter().fold(0, |all, accept| all | accept);
-        let found = self.beginnings_of(on, cell.parent, all)?;
+        let found = Openings::find(self, on, cell.parent, Some(all))?;
         for accept in missing {
             meter::charge(2)?;
             let next = self.after_ended(on, &found, accept)?;

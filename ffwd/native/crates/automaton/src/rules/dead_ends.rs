@@ -28,7 +28,7 @@ use crate::rules::shapes::{Fate, RowPlace, Shape};
 use crate::rules::swallowed::going_on;
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
@@ -42,7 +42,7 @@ const MAX_ROWS: usize = 256;
 struct Safe(Verdict);
 
 impl Safe {
-    fn of(rules: &Rules, lexeme: u32) -> Self {
+    fn of(rules: &Rules, lexeme: LexemeId) -> Self {
         let family = rules.families.values().find(|family| family.lexeme.get() == Some(&lexeme));
         Self(family.map_or(0, |family| family.safe))
     }
@@ -80,7 +80,7 @@ struct Search {
     exits: Vec<(usize, Exit)>,
     /// Lexemes and the languages of them that ended where they take what could follow; and whether
     /// that is all that could.
-    taking: Vec<(u32, Verdict, bool)>,
+    taking: Vec<(LexemeId, Verdict, bool)>,
 }
 
 impl Rules {
@@ -338,7 +338,7 @@ impl Rules {
     fn shape(
         &self,
         on: &impl On,
-        lexeme: u32,
+        lexeme: LexemeId,
         start: LexState,
     ) -> Result<Option<Arc<Shape>>, EngineError> {
         let mut shapes = self.dead_ends.shapes.lock();

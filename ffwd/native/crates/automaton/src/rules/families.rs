@@ -11,16 +11,17 @@ use rustc_hash::FxHashMap;
 
 use crate::rules::leaf::Leaf;
 use crate::rules::program::Program;
-use crate::stacks::ids::StackId;
+use crate::stacks::ids::{LexemeId, StackId};
 use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId};
 use ffwd_regular::expr::lexeme::MAX_LANGUAGES;
 use ffwd_regular::expr::Verdict;
 use ffwd_regular::regex::Ast;
 
 /// A lexeme that may begin, and the stack after it.
-pub(crate) struct RowMember {
+pub(crate) struct RowMember<L> {
     pub(crate) node: NodeId,
     pub(crate) lexing: Longest,
+    pub(crate) label: L,
     pub(crate) after: StackId,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Family {
     /// Whether the grammar has nothing else.
     pub(crate) is_all: bool,
     /// The automaton of all, once something has begun.
-    pub(crate) lexeme: OnceLock<u32>,
+    pub(crate) lexeme: OnceLock<LexemeId>,
 }
 
 /// By scope; scopes of more lexemes than one automaton can tell apart have none.

@@ -158,33 +158,25 @@ fn bound(program: &Program, bounds: &[Bound], id: SymbolId) -> Bound {
     let needed = |id: SymbolId| if symbols.is_nullable(id) { 0 } else { of(id).whole };
     // The text after a longest match decides whether the lexeme may end.
     let alone = |bound: Bound| if bound.longest { UNKNOWN_BOUND } else { bound.inside };
-    match symbols.get(id) {
-        Symbol::Empty => Bound { whole: UNKNOWN_BOUND, inside: 0, longest: false },
-        &Symbol::Seq(first, then) => {
-            let inside = alone(of(first)).saturating_add(needed(then)).max(alone(of(then)));
-            let both = of(first).whole.saturating_add(needed(then));
-            Bound {
-                whole: both.min(needed(first).saturating_add(of(then).whole)).min(UNKNOWN_BOUND),
-                inside,
-                longest: of(first).longest || of(then).longest,
-            }
-        }
-        Symbol::Choice(parts) => Bound {
-            whole: parts.iter().map(|&part| of(part).whole).min().unwrap_or(UNKNOWN_BOUND),
-            inside: parts.iter().map(|&part| of(part).inside).max().unwrap_or(0),
-            longest: parts.iter().any(|&part| of(part).longest),
-        },
-        &Symbol::Star(inner) => Bound { inside: alone(of(inner)), ..of(inner) },
+    let (inside, longest) = match symbols.get(id) {
+        Symbol::Empty => (0, false),
+        &Symbol::Seq(first, then) => (
+            alone(of(first)).saturating_add(needed(then)).max(alone(of(then))),
+            of(first).longest || of(then).longest,
+        ),
+        Symbol::Choice(parts) => (
+            parts.iter().map(|&part| of(part).inside).max().unwrap_or(0),
+            parts.iter().any(|&part| of(part).longest),
+        ),
+        &Symbol::Star(inner) => (alone(of(inner)), of(inner).longest),
         &Symbol::Repeat { inner, min, .. } => {
             let more = needed(inner).saturating_mul(min.saturating_sub(1));
-            Bound {
-                whole: of(inner).whole.saturating_add(more).min(UNKNOWN_BOUND),
-                inside: alone(of(inner)).saturating_add(more),
-                longest: of(inner).longest,
-            }
+            (alone(of(inner)).saturating_add(more), of(inner).longest)
         }
-        &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => of(inner),
-        &Symbol::Part(part) => of(symbols.meaning(part)),
-        Symbol::Leaf(_) | Symbol::Later(_) => of(id),
-    }
+        &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => return of(inner),
+        &Symbol::Part(part) => return of(symbols.meaning(part)),
+        Symbol::Leaf(_) | Symbol::Later(_) => return of(id),
+    };
+    let whole = symbols.shortest(id, |id| of(id).whole, |_| of(id).whole).min(UNKNOWN_BOUND);
+    Bound { whole, inside, longest }
 }

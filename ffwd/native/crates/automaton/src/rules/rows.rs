@@ -3,24 +3,29 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
 use crate::rules::families::{Family, RowMember};
 use crate::rules::leaf::Leaf;
-use crate::rules::parts::Row;
+use crate::rules::starts::Labels;
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::StackId;
+use crate::stacks::ids::{LexemeId, StackId};
 use crate::stacks::on::{begin_alive, On};
-use crate::stacks::thread::{Thread, Threads};
+use crate::stacks::thread::Thread;
 use ffwd_grammar::{Longest, ScopeId};
 use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
 impl Rules {
-    pub(crate) fn family_lexeme(&self, on: &impl On, family: &Family) -> Result<u32, EngineError> {
+    pub(crate) fn family_lexeme(
+        &self,
+        on: &impl On,
+        family: &Family,
+    ) -> Result<LexemeId, EngineError> {
         if let Some(&known) = family.lexeme.get() {
             return Ok(known);
         }
@@ -32,15 +37,15 @@ impl Rules {
     }
 
     /// Begins lexemes of one scope side by side.
-    pub(crate) fn begin_row(
+    pub(crate) fn begin_row<L: Labels>(
         &self,
         on: &impl On,
         scope: ScopeId,
-        row: &[RowMember],
-        threads: &mut Threads,
+        row: &[RowMember<L::Label>],
+        labels: &mut L,
     ) -> Result<(), EngineError> {
-        let Some(family) = self.families.get(&scope) else {
-            return self.begin_large_row(on, row, threads);
+        let Some(family) = self.families.get(&scope).filter(|_| L::HAS_FAMILIES) else {
+            return self.begin_apart(on, row, labels);
         };
         let lexeme = self.family_lexeme(on, family)?;
         let nowhere = self.union(on, &[])?;
@@ -56,58 +61,65 @@ impl Rules {
             begun |= 1 << place;
         }
         let Some(start) = on.lexeme(lexeme).start_of(begun)? else { return Ok(()) };
-        let row = self.rows.intern(Row(after))?;
-        let stack = on.push(Frame::Row(row), StackId::END)?;
-        threads.push(Thread::of_lexeme(lexeme, start, stack));
+        let stack = self.push_row(on, after)?;
+        labels.threads(L::Label::default()).push(Thread::of_lexeme(lexeme, start, stack));
         Ok(())
     }
 
-    /// As [`Self::begin_row`], for more lexemes than one automaton can have. Those with the same
-    /// stacks after them are merged. If these are still too many, they are divided into parts, each
-    /// of which has the others as one language without an exit.
-    fn begin_large_row(
+    /// As [`Self::begin_row`], without a family: of each label a row, in which lexemes of the others
+    /// lead nowhere. Those with the same stacks after them are merged. If these are still too many for
+    /// one automaton, they are divided into parts, each of which has the others as one language without
+    /// an exit.
+    fn begin_apart<L: Labels>(
         &self,
         on: &impl On,
-        row: &[RowMember],
-        threads: &mut Threads,
+        row: &[RowMember<L::Label>],
+        labels: &mut L,
     ) -> Result<(), EngineError> {
-        let mut by_stack: BTreeMap<(StackId, Longest), Vec<Ast>> = BTreeMap::new();
+        let mut by_stack: BTreeMap<(L::Label, StackId, Longest), Vec<Ast>> = BTreeMap::new();
         for one in row {
             if let Some(Leaf::Lexeme { language, .. }) = self.program.leaves.get(&one.node) {
-                by_stack.entry((one.after, one.lexing)).or_default().push(language.clone());
+                let key = (one.label, one.after, one.lexing);
+                by_stack.entry(key).or_default().push(language.clone());
             }
         }
-        let row: Vec<((StackId, Longest), Ast)> =
+        let row: Vec<((L::Label, StackId, Longest), Ast)> =
             by_stack.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
         let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
+        let nowhere = self.union(on, &[])?;
         for (place, own) in row.chunks(size).enumerate() {
             let mut lazy: Verdict = 0;
-            let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
             let mut languages: Vec<Ast> = Vec::new();
-            let mut add = |stack: StackId, is_lazy: bool, language: Ast| {
+            let mut add = |is_lazy: bool, language: Ast| {
                 lazy |= Verdict::from(is_lazy) << languages.len();
-                after.push(stack);
                 languages.push(language);
             };
-            for ((stack, lexing), language) in own {
-                add(*stack, *lexing == Longest::Lazy, language.clone());
+            for ((_, _, lexing), language) in own {
+                add(*lexing == Longest::Lazy, language.clone());
             }
             if own.len() < row.len() {
-                let nowhere = self.union(on, &[])?;
                 for is_lazy in [false, true] {
                     let others = row.chunks(size).enumerate().filter(|(other, _)| *other != place);
                     let others = others.flat_map(|(_, others)| others);
                     let others =
-                        others.filter(|((_, lexing), _)| (*lexing == Longest::Lazy) == is_lazy);
-                    let language = Ast::alternation(others.map(|(_, language)| language.clone()));
-                    add(nowhere, is_lazy, language);
+                        others.filter(|((_, _, lexing), _)| (*lexing == Longest::Lazy) == is_lazy);
+                    add(is_lazy, Ast::alternation(others.map(|(_, language)| language.clone())));
                 }
             }
+            let size = languages.len();
             let spec = LexemeSpec::new(Spelling::Utf8, languages);
             let lexeme = on.add_lexeme(&LexemeSpec { ends: Ends::Longest { lazy }, ..spec })?;
-            let row = self.rows.intern(Row(after))?;
-            let stack = on.push(Frame::Row(row), StackId::END)?;
-            threads.extend(begin_alive(on, lexeme, stack));
+            let begun: FxHashSet<L::Label> = own.iter().map(|((label, _, _), _)| *label).collect();
+            for label in begun {
+                let mut after: SmallVec<[StackId; 4]> = SmallVec::from_elem(nowhere, size);
+                for (column, ((other, stack, _), _)) in own.iter().enumerate() {
+                    if *other == label {
+                        after[column] = *stack;
+                    }
+                }
+                let stack = self.push_row(on, after)?;
+                labels.threads(label).extend(begin_alive(on, lexeme, stack));
+            }
         }
         Ok(())
     }
@@ -164,7 +176,6 @@ impl Rules {
         for column in &columns {
             after.push(self.union(on, column)?);
         }
-        let row = self.rows.intern(Row(after))?;
-        on.push(Frame::Row(row), StackId::END)
+        self.push_row(on, after)
     }
 }

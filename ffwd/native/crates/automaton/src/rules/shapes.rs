@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::stacks::ids::StackId;
+use crate::stacks::ids::{LexemeId, StackId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{ByteSet, LexState, Lexeme, Verdict};
@@ -14,7 +14,7 @@ use ffwd_regular::expr::{ByteSet, LexState, Lexeme, Verdict};
 pub(crate) const MAX_STATES: usize = 4_096;
 
 /// A state of a lexeme, and the stack of what follows it.
-pub(crate) type RowPlace = (u32, StackId, LexState);
+pub(crate) type RowPlace = (LexemeId, StackId, LexState);
 
 /// The known fate of a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct Fate {
 }
 
 /// By lexeme and state; `None` where there are too many states.
-pub(crate) type Shapes = FxHashMap<(u32, LexState), Option<Arc<Shape>>>;
+pub(crate) type Shapes = FxHashMap<(LexemeId, LexState), Option<Arc<Shape>>>;
 
 /// The results for one grammar.
 #[derive(Debug, Default)]

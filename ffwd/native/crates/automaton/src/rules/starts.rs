@@ -10,6 +10,7 @@
 //! the union of their exits.
 
 use std::collections::BTreeMap;
+use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -29,37 +30,270 @@ use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
-/// The lexemes that may begin on a stack, before they become threads.
-#[derive(Default)]
-pub(crate) struct Openings {
-    end: bool,
-    /// Lexemes and sets of tokens, with the stacks after them.
-    pub(crate) leaves: BTreeMap<NodeId, SmallVec<[StackId; 2]>>,
-    /// Threads of JSON values.
-    threads: Threads,
+/// What tells ways to a lexeme apart, with the threads that begin after each: nothing here, and the
+/// marks in between in [`crate::rules::beginnings`]. The first label is the default.
+pub(crate) trait Labels: Default {
+    type Label: Copy + Default + Ord + Hash;
+
+    /// Whether rows are those of families.
+    const HAS_FAMILIES: bool;
+
+    /// The threads that begin after a label.
+    fn threads(&mut self, label: Self::Label) -> &mut Threads;
+
+    fn all_threads(&self) -> impl Iterator<Item = &Thread>;
+
+    /// The label after the empty text of a symbol.
+    fn past(
+        &mut self,
+        rules: &Rules,
+        symbol: SymbolId,
+        label: Self::Label,
+    ) -> Result<Self::Label, EngineError>;
+
+    /// The label after a reported part.
+    fn leave(&mut self, node: NodeId, label: Self::Label) -> Result<Self::Label, EngineError>;
+
+    /// The label and the stack within a reported or limited part; `None` if it may not begin.
+    fn enter(
+        &mut self,
+        rules: &Rules,
+        on: &impl On,
+        node: NodeId,
+        way: (Self::Label, StackId),
+    ) -> Result<Option<(Self::Label, StackId)>, EngineError>;
+
+    /// The label of a JSON value, and the stack after it.
+    fn enter_json(
+        &mut self,
+        on: &impl On,
+        node: NodeId,
+        way: (Self::Label, StackId),
+    ) -> Result<(Self::Label, StackId), EngineError>;
 }
 
-/// Symbols, by their ranks, with the stacks after them.
-pub(crate) struct Expanding<'r> {
+/// All ways are one.
+#[derive(Default)]
+pub(crate) struct Unlabelled(Threads);
+
+impl Labels for Unlabelled {
+    type Label = ();
+    const HAS_FAMILIES: bool = true;
+
+    fn threads(&mut self, (): ()) -> &mut Threads {
+        &mut self.0
+    }
+
+    fn all_threads(&self) -> impl Iterator<Item = &Thread> {
+        self.0.iter()
+    }
+
+    fn past(&mut self, _: &Rules, _: SymbolId, (): ()) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn leave(&mut self, _: NodeId, (): ()) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn enter(
+        &mut self,
+        rules: &Rules,
+        on: &impl On,
+        node: NodeId,
+        ((), parent): ((), StackId),
+    ) -> Result<Option<((), StackId)>, EngineError> {
+        Ok(rules.push_limit(on, node, parent)?.map(|parent| ((), parent)))
+    }
+
+    fn enter_json(
+        &mut self,
+        _: &impl On,
+        _: NodeId,
+        way: ((), StackId),
+    ) -> Result<((), StackId), EngineError> {
+        Ok(way)
+    }
+}
+
+/// The lexemes that may begin on a stack, before they become threads.
+pub(crate) struct Openings<'r, L: Labels> {
     rules: &'r Rules,
     /// If given, only what can begin with one of these is looked at.
     languages: Option<Verdict>,
-    pending: BTreeMap<(u32, SymbolId), SmallVec<[StackId; 2]>>,
+    /// Symbols, by their ranks, with the stacks after them.
+    symbols: BTreeMap<(u32, SymbolId, L::Label), SmallVec<[StackId; 2]>>,
+    /// Lexemes and sets of tokens, with the stacks after them.
+    pub(crate) leaves: BTreeMap<(NodeId, L::Label), SmallVec<[StackId; 2]>>,
+    labels: L,
 }
 
-impl<'r> Expanding<'r> {
-    pub(crate) fn new(rules: &'r Rules, languages: Option<Verdict>) -> Self {
-        Self { rules, languages, pending: BTreeMap::new() }
-    }
-
-    fn add(&mut self, symbol: SymbolId, after: StackId) {
+impl<'r, L: Labels> Openings<'r, L> {
+    fn add(&mut self, symbol: SymbolId, label: L::Label, after: StackId) {
         if let (Some(languages), Some((_, firsts))) = (self.languages, self.rules.firsts()) {
             if !firsts.begins_with(symbol, languages) {
                 return;
             }
         }
         let rank = self.rules.symbols.rank(symbol);
-        self.pending.entry((rank, symbol)).or_default().push(after);
+        self.symbols.entry((rank, symbol, label)).or_default().push(after);
+    }
+
+    /// What may begin on a stack; with one of some languages only, if they are given.
+    pub(crate) fn find(
+        rules: &'r Rules,
+        on: &impl On,
+        stack: StackId,
+        languages: Option<Verdict>,
+    ) -> Result<Self, EngineError> {
+        let (symbols, leaves) = (BTreeMap::new(), BTreeMap::new());
+        let mut found = Self { rules, languages, symbols, leaves, labels: L::default() };
+        found.add_stack(on, stack)?;
+        found.expand(on)?;
+        Ok(found)
+    }
+
+    /// Adds the symbols on top of a stack, and what is no symbol.
+    fn add_stack(&mut self, on: &impl On, stack: StackId) -> Result<(), EngineError> {
+        let rules = self.rules;
+        let mut pending: Vec<(StackId, L::Label)> = vec![(stack, L::Label::default())];
+        let mut seen: FxHashSet<(StackId, L::Label)> = FxHashSet::default();
+        while let Some((stack, label)) = pending.pop() {
+            meter::charge(1)?;
+            if !seen.insert((stack, label)) {
+                continue;
+            }
+            let cell = on.cell(stack);
+            let parent = cell.parent;
+            match cell.frame {
+                Frame::End => self.labels.threads(label).push(Thread::END),
+                Frame::Union(union) => {
+                    let members = rules.unions.get(union).members.iter().rev();
+                    pending.extend(members.map(|&member| (member, label)));
+                }
+                Frame::Symbol(symbol) => {
+                    if rules.symbols.is_nullable(symbol) {
+                        pending.push((parent, self.labels.past(rules, symbol, label)?));
+                    }
+                    self.add(symbol, label, parent);
+                }
+                Frame::Count(count) => {
+                    let Count { inner, min, max } = *rules.counts.get(count);
+                    if min == 0 {
+                        pending.push((parent, label));
+                    }
+                    let fewer = rules.push_count(on, inner, min, max, parent)?;
+                    self.add(inner, label, fewer);
+                }
+                // The content has ended.
+                Frame::Limit(_) => pending.push((parent, label)),
+                Frame::Mark(node) => pending.push((parent, self.labels.leave(node, label)?)),
+                _ => self.labels.threads(label).extend_from_slice(on.starts(stack)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds what symbols can begin with, each on the stacks after it. A symbol comes after all that
+    /// can begin with it, so that it is looked at once for a label, on the union of its stacks.
+    fn expand(&mut self, on: &impl On) -> Result<(), EngineError> {
+        let rules = self.rules;
+        let symbols = &rules.symbols;
+        while let Some(((_, symbol, label), stacks)) = self.symbols.pop_last() {
+            meter::charge(1 + stacks.len())?;
+            let parent = rules.union(on, &stacks)?;
+            match symbols.get(symbol) {
+                Symbol::Empty => {}
+                &Symbol::Seq(first, then) => {
+                    if symbols.is_nullable(first) {
+                        let label = self.labels.past(rules, first, label)?;
+                        self.add(then, label, parent);
+                    }
+                    let after = rules.push_symbol(on, then, parent)?;
+                    self.add(first, label, after);
+                }
+                Symbol::Choice(parts) => {
+                    parts.iter().for_each(|&part| self.add(part, label, parent));
+                }
+                &Symbol::Star(inner) => {
+                    let after = rules.push_symbol(on, symbol, parent)?;
+                    self.add(inner, label, after);
+                }
+                &Symbol::Repeat { inner, min, max } => {
+                    let after = rules.push_count(on, inner, min, max, parent)?;
+                    self.add(inner, label, after);
+                }
+                &Symbol::Marked(node, inner) => {
+                    if let Some((label, parent)) =
+                        self.labels.enter(rules, on, node, (label, parent))?
+                    {
+                        self.add(inner, label, parent);
+                    }
+                }
+                &Symbol::NonEmpty(inner) => self.add(inner, label, parent),
+                &Symbol::Part(part) => self.add(symbols.meaning(part), label, parent),
+                &Symbol::Later(part) => self.add(symbols.later(part)?, label, parent),
+                Symbol::Leaf(node) => match rules.program.leaves.get(node) {
+                    Some(&Leaf::Json(schema)) => {
+                        if let Some(&value) = rules.values.get(schema) {
+                            let (label, after) =
+                                self.labels.enter_json(on, *node, (label, parent))?;
+                            let value = on.push_root(value, after)?;
+                            self.labels.threads(label).extend_from_slice(on.starts(value)?);
+                        }
+                    }
+                    _ => self.leaves.entry((*node, label)).or_default().push(parent),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// The threads that begin lexemes. Lexemes with the same stacks after them are one. Lexemes
+    /// compete for the longest match with all others that may begin here, whatever their labels.
+    pub(crate) fn begin(self, on: &impl On) -> Result<L, EngineError> {
+        let Self { rules, leaves, mut labels, .. } = self;
+        let mut apart: BTreeMap<(L::Label, StackId), Vec<Ast>> = BTreeMap::new();
+        let mut longest: BTreeMap<ScopeId, Vec<RowMember<L::Label>>> = BTreeMap::new();
+        for ((node, label), stacks) in leaves {
+            let after = rules.union(on, &stacks)?;
+            match rules.program.leaves.get(&node) {
+                Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
+                    apart.entry((label, after)).or_default().push(language.clone());
+                }
+                Some(Leaf::Lexeme { lexing: Lexing::Longest { scope, lexing }, .. }) => {
+                    let beginning = RowMember { node, lexing: *lexing, label, after };
+                    longest.entry(*scope).or_default().push(beginning);
+                }
+                Some(Leaf::Tokens(_)) => {
+                    let stack = on.push(Frame::Tokens(node), after)?;
+                    labels.threads(label).push(Thread {
+                        lexeme: ThreadLexeme::Tokens(node.0),
+                        state: 0,
+                        stack,
+                        text: TextId::NONE,
+                        transcript: TextId::NONE,
+                    });
+                }
+                Some(Leaf::Json(_)) | None => {}
+            }
+        }
+        for ((label, after), languages) in apart {
+            let spec = LexemeSpec::new(Spelling::Utf8, [Ast::alternation(languages)]);
+            let lexeme = on.add_lexeme(&spec)?;
+            let stack = on.push(Frame::Lexeme(lexeme), after)?;
+            labels.threads(label).extend(begin_alive(on, lexeme, stack));
+        }
+        let others = labels
+            .all_threads()
+            .any(|thread| thread.lexeme != ThreadLexeme::End && !rules.is_plain_lexeme(on, thread));
+        for (scope, row) in longest {
+            let ignored_only = row.iter().all(|one| one.lexing == Longest::Ignored);
+            if !ignored_only || others {
+                rules.begin_row(on, scope, &row, &mut labels)?;
+            }
+        }
+        Ok(labels)
     }
 }
 
@@ -69,152 +303,7 @@ impl Rules {
         if let Some(threads) = self.begin_unfollowed(on, stack)? {
             return Ok(threads);
         }
-        let mut found = Openings::default();
-        let mut symbols = Expanding::new(self, None);
-        self.add_stack(on, stack, &mut symbols, &mut found)?;
-        self.expand(on, symbols, &mut found)?;
-        self.threads_of(on, found)
-    }
-
-    /// Adds the symbols on top of a stack, and what is no symbol.
-    pub(crate) fn add_stack(
-        &self,
-        on: &impl On,
-        stack: StackId,
-        symbols: &mut Expanding<'_>,
-        found: &mut Openings,
-    ) -> Result<(), EngineError> {
-        let mut pending: Vec<StackId> = vec![stack];
-        let mut seen: FxHashSet<StackId> = FxHashSet::default();
-        while let Some(stack) = pending.pop() {
-            meter::charge(1)?;
-            if !seen.insert(stack) {
-                continue;
-            }
-            let cell = on.cell(stack);
-            let parent = cell.parent;
-            match cell.frame {
-                Frame::End => found.end = true,
-                Frame::Union(union) => {
-                    pending.extend(self.unions.get(union).members.iter().rev().copied());
-                }
-                Frame::Symbol(symbol) => {
-                    if self.symbols.is_nullable(symbol) {
-                        pending.push(parent);
-                    }
-                    symbols.add(symbol, parent);
-                }
-                Frame::Count(count) => {
-                    let Count { inner, min, max } = *self.counts.get(count);
-                    if min == 0 {
-                        pending.push(parent);
-                    }
-                    let fewer = self.push_count(on, inner, min, max, parent)?;
-                    symbols.add(inner, fewer);
-                }
-                // The content has ended.
-                Frame::Limit(_) | Frame::Mark(_) => pending.push(parent),
-                _ => found.threads.extend_from_slice(on.starts(stack)?),
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds what symbols can begin with, each on the stacks after it. A symbol comes after all that
-    /// can begin with it, so that it is looked at once, on the union of its stacks.
-    pub(crate) fn expand(
-        &self,
-        on: &impl On,
-        mut pending: Expanding<'_>,
-        found: &mut Openings,
-    ) -> Result<(), EngineError> {
-        let (symbols, leaves) = (&self.symbols, &self.program.leaves);
-        while let Some(((_, symbol), stacks)) = pending.pending.pop_last() {
-            meter::charge(1 + stacks.len())?;
-            let parent = self.union(on, &stacks)?;
-            match symbols.get(symbol) {
-                Symbol::Empty => {}
-                &Symbol::Seq(first, then) => {
-                    if symbols.is_nullable(first) {
-                        pending.add(then, parent);
-                    }
-                    let after = self.push_symbol(on, then, parent)?;
-                    pending.add(first, after);
-                }
-                Symbol::Choice(parts) => {
-                    parts.iter().for_each(|&part| pending.add(part, parent));
-                }
-                &Symbol::Star(inner) => {
-                    let after = self.push_symbol(on, symbol, parent)?;
-                    pending.add(inner, after);
-                }
-                &Symbol::Repeat { inner, min, max } => {
-                    let after = self.push_count(on, inner, min, max, parent)?;
-                    pending.add(inner, after);
-                }
-                &Symbol::Marked(node, inner) => {
-                    if let Some(parent) = self.push_limit(on, node, parent)? {
-                        pending.add(inner, parent);
-                    }
-                }
-                &Symbol::NonEmpty(inner) => pending.add(inner, parent),
-                &Symbol::Part(part) => pending.add(symbols.meaning(part), parent),
-                &Symbol::Later(part) => pending.add(symbols.later(part)?, parent),
-                Symbol::Leaf(node) => match leaves.get(node) {
-                    Some(&Leaf::Json(schema)) => {
-                        if let Some(&value) = self.values.get(schema) {
-                            let value = on.push_root(value, parent)?;
-                            found.threads.extend_from_slice(on.starts(value)?);
-                        }
-                    }
-                    _ => found.leaves.entry(*node).or_default().push(parent),
-                },
-            }
-        }
-        Ok(())
-    }
-
-    /// The threads that begin lexemes. Lexemes with the same stacks after them are one.
-    fn threads_of(&self, on: &impl On, found: Openings) -> Result<Threads, EngineError> {
-        let mut threads = found.threads;
-        let mut apart: BTreeMap<StackId, Vec<Ast>> = BTreeMap::new();
-        let mut longest: BTreeMap<ScopeId, Vec<RowMember>> = BTreeMap::new();
-        for (node, stacks) in found.leaves {
-            let after = self.union(on, &stacks)?;
-            match self.program.leaves.get(&node) {
-                Some(Leaf::Lexeme { language, lexing: Lexing::Anywhere }) => {
-                    apart.entry(after).or_default().push(language.clone());
-                }
-                Some(Leaf::Lexeme { lexing: Lexing::Longest { scope, lexing }, .. }) => {
-                    let beginning = RowMember { node, lexing: *lexing, after };
-                    longest.entry(*scope).or_default().push(beginning);
-                }
-                Some(Leaf::Tokens(_)) => threads.push(Thread {
-                    lexeme: ThreadLexeme::Tokens(node.0),
-                    state: 0,
-                    stack: on.push(Frame::Tokens(node), after)?,
-                    text: TextId::NONE,
-                    transcript: TextId::NONE,
-                }),
-                Some(Leaf::Json(_)) | None => {}
-            }
-        }
-        for (after, languages) in apart {
-            let spec = LexemeSpec::new(Spelling::Utf8, [Ast::alternation(languages)]);
-            let lexeme = on.add_lexeme(&spec)?;
-            let stack = on.push(Frame::Lexeme(lexeme), after)?;
-            threads.extend(begin_alive(on, lexeme, stack));
-        }
-        let others = threads.iter().any(|thread| !self.is_plain_lexeme(on, thread));
-        for (scope, row) in longest {
-            let ignored_only = row.iter().all(|one| one.lexing == Longest::Ignored);
-            if !ignored_only || others {
-                self.begin_row(on, scope, &row, &mut threads)?;
-            }
-        }
-        if found.end {
-            threads.push(Thread::END);
-        }
+        let Unlabelled(mut threads) = Openings::find(self, on, stack, None)?.begin(on)?;
         threads.sort_unstable();
         threads.dedup();
         Ok(threads)

@@ -25,14 +25,14 @@ const JSON: &[u8] = b" \t\n\r\"-0123456789[{tfn";
 
 /// The first bytes of a non-empty text.
 #[derive(Clone, Copy, Default)]
-struct First {
+struct FirstBytes {
     bytes: ByteSet,
     json: bool,
     /// A token that is taken as a whole, whatever its text is.
     token: bool,
 }
 
-impl First {
+impl FirstBytes {
     fn join(&mut self, other: Self) {
         self.bytes = self.bytes.union(&other.bytes);
         self.json |= other.json;
@@ -73,9 +73,9 @@ impl Swallowing {
     ) -> Result<Self, LimitExceeded> {
         let mut swallowing = Self::default();
         let mut scopes: FxHashMap<ScopeId, Vec<Longer>> = FxHashMap::default();
-        let mut first: FxHashMap<NodeId, First> = FxHashMap::default();
+        let mut first: FxHashMap<NodeId, FirstBytes> = FxHashMap::default();
         for (&node, leaf) in leaves {
-            let mut begins = First::default();
+            let mut begins = FirstBytes::default();
             match leaf {
                 Leaf::Json(_) => begins.json = true,
                 Leaf::Tokens(_) => begins.token = true,
@@ -123,7 +123,7 @@ impl Swallowing {
                 return Ok(swallowing);
             }
             for node in &swallowing.lexemes {
-                first.insert(*node, First::default());
+                first.insert(*node, FirstBytes::default());
             }
         }
     }
@@ -134,9 +134,9 @@ impl Swallowing {
     /// with bytes that no lexeme begins with, whatever follows can come; else any may be taken.
     fn whatever_follows(
         scopes: &FxHashMap<ScopeId, Vec<Longer>>,
-        first: &FxHashMap<NodeId, First>,
+        first: &FxHashMap<NodeId, FirstBytes>,
     ) -> Result<Self, LimitExceeded> {
-        let mut begins = First::default();
+        let mut begins = FirstBytes::default();
         first.values().for_each(|&first| begins.join(first));
         let json = begins.json.then_some(JSON).into_iter().flatten();
         json.for_each(|&byte| begins.bytes.insert(byte));
@@ -163,7 +163,7 @@ fn taken_after(
     lexeme: &Lexeme,
     node: NodeId,
     scope: &[Longer],
-    first: &FxHashMap<NodeId, First>,
+    first: &FxHashMap<NodeId, FirstBytes>,
 ) -> Result<FxHashSet<ByteSet>, LimitExceeded> {
     let mut taken: FxHashMap<LexState, ByteSet> = FxHashMap::default();
     for (other, _, beside) in scope {
@@ -227,7 +227,7 @@ fn going_on_beside(
 
 /// How a symbol stands in another.
 #[derive(Clone, Copy)]
-enum Place {
+enum Occurrence {
     /// Nothing of the other comes after it.
     Last,
     Before(SymbolId),
@@ -243,22 +243,22 @@ struct Contexts<'s> {
     symbols: &'s Symbols,
     /// The symbols that the start reaches, in the order of ranks.
     reached: Vec<SymbolId>,
-    first: Vec<First>,
+    first: Vec<FirstBytes>,
     /// The positions of each symbol that the start reaches.
-    places: FxHashMap<SymbolId, Vec<(SymbolId, Place)>>,
+    places: FxHashMap<SymbolId, Vec<(SymbolId, Occurrence)>>,
     leaves: FxHashMap<NodeId, SymbolId>,
 }
 
 impl<'s> Contexts<'s> {
     fn of(symbols: &'s Symbols) -> Self {
-        let mut places: FxHashMap<SymbolId, Vec<(SymbolId, Place)>> = FxHashMap::default();
+        let mut places: FxHashMap<SymbolId, Vec<(SymbolId, Occurrence)>> = FxHashMap::default();
         let mut reached = vec![symbols.start];
         let mut seen = FxHashSet::from_iter([symbols.start]);
         let mut of_leaves = FxHashMap::default();
         let mut next = 0;
         while let Some(&id) = reached.get(next) {
             next += 1;
-            let mut stands = |inner: SymbolId, place: Place| {
+            let mut stands = |inner: SymbolId, place: Occurrence| {
                 places.entry(inner).or_default().push((id, place));
                 if seen.insert(inner) {
                     reached.push(inner);
@@ -270,18 +270,22 @@ impl<'s> Contexts<'s> {
                     of_leaves.insert(*node, id);
                 }
                 &Symbol::Seq(first, then) => {
-                    stands(first, Place::Before(then));
-                    stands(then, Place::Last);
+                    stands(first, Occurrence::Before(then));
+                    stands(then, Occurrence::Last);
                 }
-                Symbol::Choice(parts) => parts.iter().for_each(|&part| stands(part, Place::Last)),
+                Symbol::Choice(parts) => {
+                    parts.iter().for_each(|&part| stands(part, Occurrence::Last))
+                }
                 &Symbol::Star(inner) => {
-                    stands(inner, Place::Repeated { must: false, must_not: false });
+                    stands(inner, Occurrence::Repeated { must: false, must_not: false });
                 }
                 &Symbol::Repeat { inner, min, max } => {
-                    stands(inner, Place::Repeated { must: min > 1, must_not: max.is_some() });
+                    stands(inner, Occurrence::Repeated { must: min > 1, must_not: max.is_some() });
                 }
-                &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => stands(inner, Place::Last),
-                &Symbol::Part(part) => stands(symbols.meaning(part), Place::Last),
+                &Symbol::Marked(_, inner) | &Symbol::NonEmpty(inner) => {
+                    stands(inner, Occurrence::Last)
+                }
+                &Symbol::Part(part) => stands(symbols.meaning(part), Occurrence::Last),
                 Symbol::Later(_) => {}
             }
         }
@@ -291,12 +295,12 @@ impl<'s> Contexts<'s> {
     }
 
     /// Finds out what symbols begin with, from what leaves do.
-    fn begin(&mut self, leaves: &FxHashMap<NodeId, First>) {
+    fn begin(&mut self, leaves: &FxHashMap<NodeId, FirstBytes>) {
         let of_leaf = |symbol: &Symbol| match symbol {
             Symbol::Leaf(node) => leaves.get(node).copied().unwrap_or_default(),
-            _ => First::default(),
+            _ => FirstBytes::default(),
         };
-        let join = |begins: &mut First, first: &First| begins.join(*first);
+        let join = |begins: &mut FirstBytes, first: &FirstBytes| begins.join(*first);
         self.first = self.symbols.beginnings(&self.reached, of_leaf, join);
     }
 
@@ -309,12 +313,12 @@ impl<'s> Contexts<'s> {
         while let Some(inner) = pending.pop() {
             for &(outer, place) in self.places.get(&inner).into_iter().flatten() {
                 let on = match place {
-                    Place::Last => true,
-                    Place::Before(then) if !within(then) => false,
-                    Place::Before(then) if !self.symbols.is_nullable(then) => return true,
-                    Place::Before(_) => true,
-                    Place::Repeated { must: true, .. } if within(inner) => return true,
-                    Place::Repeated { must_not, .. } => must_not || within(inner),
+                    Occurrence::Last => true,
+                    Occurrence::Before(then) if !within(then) => false,
+                    Occurrence::Before(then) if !self.symbols.is_nullable(then) => return true,
+                    Occurrence::Before(_) => true,
+                    Occurrence::Repeated { must: true, .. } if within(inner) => return true,
+                    Occurrence::Repeated { must_not, .. } => must_not || within(inner),
                 };
                 if on && seen.insert(outer) {
                     pending.push(outer);

@@ -16,7 +16,7 @@ use crate::run::completions::Completions;
 use crate::run::grammar::{Grammar, RuleSchemas};
 use crate::stacks::cells::Stacks;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::lexemes::Lexemes;
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
@@ -140,7 +140,7 @@ impl Automaton {
 
     /// The lexeme of an index that a thread or a key has.
     #[inline]
-    pub fn lexeme(&self, index: u32) -> &Arc<Lexeme> {
+    pub fn lexeme(&self, index: LexemeId) -> &Arc<Lexeme> {
         On::lexeme(self, index)
     }
 

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::interning::memory::Bytes;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::{LexState, Verdict};
 
 /// A lexeme that has ended and must not continue; the text after it must not continue it.
-pub(crate) type Ended = Option<(u32, LexState)>;
+pub(crate) type Ended = Option<(LexemeId, LexState)>;
 
 /// The state of a text between two lexemes: the stack, the current item if later ones are compared
 /// with it, and the lexeme that has just ended.

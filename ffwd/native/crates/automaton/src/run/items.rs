@@ -8,7 +8,7 @@ use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
 use crate::json::rival_place::{Beside, Left, NextPlace, RivalPlace};
 use crate::run::automaton::Automaton;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::thread::Thread;
 use ffwd_regular::expr::LexState;
 
@@ -100,7 +100,11 @@ impl Items<'_> {
     }
 
     /// What a scalar can become from a place, and a state of its lexeme, on.
-    pub fn left_at(&self, place: RivalPlace, scalar: (u32, LexState)) -> Result<Left, EngineError> {
+    pub fn left_at(
+        &self,
+        place: RivalPlace,
+        scalar: (LexemeId, LexState),
+    ) -> Result<Left, EngineError> {
         self.0.map_or(Ok(Left::Something), |compared| compared.left_at(place, scalar))
     }
 }

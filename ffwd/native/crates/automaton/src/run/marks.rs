@@ -22,7 +22,7 @@ use crate::rules::beginnings::Beginning;
 use crate::rules::mark::Mark;
 use crate::run::automaton::Automaton;
 use crate::stacks::frame::Frame;
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_regular::expr::lexeme::Ends;
@@ -106,7 +106,7 @@ impl Marked<'_> {
     /// Returns the mark at the end of a lexeme of JSON.
     fn mark_of_exit(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
         let Some(json) = self.automaton.json() else { return Ok(None) };
-        let goes_on = |mark: u32| json.goes_on(self.automaton, thread.stack, mark);
+        let goes_on = |mark: LexemeId| json.goes_on(self.automaton, thread.stack, mark);
         let place = match thread.lexeme {
             ThreadLexeme::Lexeme(lexeme) => json.layouts.place(lexeme),
             _ => None,

@@ -1,7 +1,8 @@
 //! Frames: pieces of what must still follow, which stacks are lists of.
 
 use crate::stacks::ids::{
-    ArrayPendingId, ArrayStateId, LayoutId, ObjectGroupId, ObjectPendingId, ObjectStateId, QueryId,
+    ArrayPendingId, ArrayStateId, LayoutId, LexemeId, ObjectGroupId, ObjectPendingId,
+    ObjectStateId, QueryId,
 };
 use ffwd_grammar::symbols::SymbolId;
 use ffwd_grammar::NodeId;
@@ -12,7 +13,7 @@ pub enum Frame {
     /// The end of the text.
     End,
     /// One lexeme; what follows is below.
-    Lexeme(u32),
+    Lexeme(LexemeId),
     /// A symbol of a grammar of rules.
     Symbol(SymbolId),
     /// A number of repetitions of a symbol.

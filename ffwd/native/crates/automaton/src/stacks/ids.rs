@@ -29,6 +29,11 @@ impl TextId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyNodeId(pub u32);
 
+/// A lexeme of one automaton.
+/// Its place among the lexemes, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexemeId(pub u32);
+
 /// How the rest of a value is laid out, among the layouts of one grammar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LayoutId(pub u16);
@@ -36,6 +41,23 @@ pub struct LayoutId(pub u16);
 /// An interned question of which schemas a value satisfies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u32);
+
+/// A name of an object's alternatives.
+/// Its place in the sorted list of them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NameId(pub u32);
+
+impl NameId {
+    /// What says which name has ended, where a stack is left with a declared name.
+    pub fn as_text(self) -> TextId {
+        TextId(self.0)
+    }
+
+    /// The name of [`Self::as_text`].
+    pub(crate) fn of_text(text: TextId) -> Self {
+        Self(text.0)
+    }
+}
 
 /// The alternatives of a value that are objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

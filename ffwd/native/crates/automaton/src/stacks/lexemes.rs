@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use crate::stacks::ids::LexemeId;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::expr::{Lexeme, LexemeSpec, LexemeStore};
 
@@ -14,7 +15,7 @@ use ffwd_regular::expr::{Lexeme, LexemeSpec, LexemeStore};
 pub struct Lexemes {
     store: Arc<LexemeStore>,
     all: boxcar::Vec<Arc<Lexeme>>,
-    ids: Mutex<FxHashMap<LexemeSpec, u32>>,
+    ids: Mutex<FxHashMap<LexemeSpec, LexemeId>>,
     bytes: LexemeBytes,
 }
 
@@ -30,8 +31,8 @@ impl Lexemes {
     }
 
     #[inline]
-    pub fn get(&self, index: u32) -> &Arc<Lexeme> {
-        &self.all[index as usize]
+    pub fn get(&self, id: LexemeId) -> &Arc<Lexeme> {
+        &self.all[id.0 as usize]
     }
 
     /// How many there are.
@@ -40,19 +41,19 @@ impl Lexemes {
     }
 
     /// Adds a lexeme at the next index, even if it has one already.
-    pub fn push(&self, lexeme: Arc<Lexeme>) -> u32 {
-        self.all.push(lexeme) as u32
+    pub fn push(&self, lexeme: Arc<Lexeme>) -> LexemeId {
+        LexemeId(self.all.push(lexeme) as u32)
     }
 
     /// Adds a lexeme at the next index, which is its index from now on.
-    pub fn push_known(&self, lexeme: Arc<Lexeme>) -> u32 {
-        let index = self.all.count() as u32;
-        self.ids.lock().insert(lexeme.spec().clone(), index);
+    pub fn push_known(&self, lexeme: Arc<Lexeme>) -> LexemeId {
+        let id = LexemeId(self.all.count() as u32);
+        self.ids.lock().insert(lexeme.spec().clone(), id);
         self.push(lexeme)
     }
 
     /// The index of a lexeme, which is added if there is none.
-    pub fn add(&self, spec: &LexemeSpec) -> Result<u32, LimitExceeded> {
+    pub fn add(&self, spec: &LexemeSpec) -> Result<LexemeId, LimitExceeded> {
         if let Some(&known) = self.ids.lock().get(spec) {
             return Ok(known);
         }
@@ -61,9 +62,9 @@ impl Lexemes {
         if let Some(&known) = ids.get(spec) {
             return Ok(known);
         }
-        let index = self.all.push(lexeme) as u32;
-        ids.insert(spec.clone(), index);
-        Ok(index)
+        let id = self.push(lexeme);
+        ids.insert(spec.clone(), id);
+        Ok(id)
     }
 
     /// Looks at how large the lexemes have become, which is otherwise done now and then.

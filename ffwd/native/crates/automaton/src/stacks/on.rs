@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::EngineError;
 use crate::stacks::cells::{Cell, ExitKey, Stacks};
 use crate::stacks::frame::{Frame, RootValue};
-use crate::stacks::ids::{StackId, TextId};
+use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{Lexeme, LexemeSpec, LexemeStore, Verdict};
@@ -41,13 +41,13 @@ pub trait On {
         self.stacks().push(frame, parent, || self.keeps_history(frame))
     }
 
-    /// The lexeme of an index that a thread or a key has.
+    /// The lexeme of an id that a thread or a key has.
     #[inline]
-    fn lexeme(&self, index: u32) -> &Arc<Lexeme> {
-        self.stacks().lexemes.get(index)
+    fn lexeme(&self, id: LexemeId) -> &Arc<Lexeme> {
+        self.stacks().lexemes.get(id)
     }
 
-    fn add_lexeme(&self, spec: &LexemeSpec) -> Result<u32, EngineError> {
+    fn add_lexeme(&self, spec: &LexemeSpec) -> Result<LexemeId, EngineError> {
         Ok(self.stacks().lexemes.add(spec)?)
     }
 
@@ -127,11 +127,11 @@ pub trait On {
 }
 
 /// A thread at the start of a lexeme.
-pub fn begin_lexeme(on: &impl On, lexeme: u32, stack: StackId) -> Thread {
+pub fn begin_lexeme(on: &impl On, lexeme: LexemeId, stack: StackId) -> Thread {
     Thread::of_lexeme(lexeme, on.lexeme(lexeme).start(), stack)
 }
 
 /// The same, if some text belongs to the lexeme.
-pub fn begin_alive(on: &impl On, lexeme: u32, stack: StackId) -> Option<Thread> {
+pub fn begin_alive(on: &impl On, lexeme: LexemeId, stack: StackId) -> Option<Thread> {
     on.lexeme(lexeme).is_alive().then(|| begin_lexeme(on, lexeme, stack))
 }

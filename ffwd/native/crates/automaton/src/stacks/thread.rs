@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::stacks::ids::{KeyNodeId, StackId, TextId};
+use crate::stacks::ids::{KeyNodeId, LexemeId, StackId, TextId};
 use ffwd_regular::expr::LexState;
 
 /// The current lexeme of a thread.
@@ -12,8 +12,8 @@ pub enum ThreadLexeme {
     End,
     /// The declared names of an object; the state is a [`KeyNodeId`].
     Key,
-    /// A lexeme of the automaton, by index.
-    Lexeme(u32),
+    /// A lexeme of the automaton.
+    Lexeme(LexemeId),
     /// A set of tokens, of which one is taken as a whole.
     Tokens(u32),
 }
@@ -44,7 +44,7 @@ impl Thread {
     };
 
     /// In a state of a lexeme, with nothing recorded.
-    pub(crate) fn of_lexeme(lexeme: u32, state: LexState, stack: StackId) -> Self {
+    pub(crate) fn of_lexeme(lexeme: LexemeId, state: LexState, stack: StackId) -> Self {
         let (lexeme, text) = (ThreadLexeme::Lexeme(lexeme), TextId::NONE);
         Self { lexeme, state: state.0, stack, text, transcript: TextId::NONE }
     }

@@ -9,7 +9,7 @@ use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
 use super::successors::is_unrecorded;
 use super::token_set::{bits, set_bits};
-use ffwd_automaton::{Automaton, EngineError, StateId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{Automaton, EngineError, LexemeId, StateId, Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::LexState;
@@ -173,7 +173,7 @@ impl Gathering<'_> {
     fn read_lexeme(
         &mut self,
         thread: &Thread,
-        index: u32,
+        index: LexemeId,
         root: NodeId,
     ) -> Result<(), EngineError> {
         let (automaton, trie) = (self.automaton, self.trie);

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::walk::View;
 use ffwd_automaton::keys::{KeyNode, Keys, PlainNames, Terminal};
-use ffwd_automaton::EngineError;
+use ffwd_automaton::{EngineError, NameId};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::NodeId;
 
@@ -79,7 +79,7 @@ fn name_by_name(names: PlainNames<'_>, view: View<'_>, closed: bool, nodes: &mut
     let below = |node: NodeId| (node, NodeId(node.0 + 1));
     let mut path: SmallVec<[(NodeId, NodeId); 32]> = SmallVec::from_elem(below(view.root), 1);
     let mut last: &[u8] = &[];
-    for (at, name) in (names.first..).zip(names.names) {
+    for (at, name) in (names.first..).map(NameId).zip(names.names) {
         let allowed = names.is_allowed(at);
         if closed && !allowed {
             continue;

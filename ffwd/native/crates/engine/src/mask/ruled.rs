@@ -9,7 +9,7 @@ use super::rivalled::SettledRivalled;
 use super::state_mask::Masker;
 use super::token_set::{set_bits, TokenMaskBuilder, FEW};
 use ffwd_automaton::{
-    Automaton, Beside, EngineError, Left, NextPlace, RivalPlace, Thread, ThreadLexeme,
+    Automaton, Beside, EngineError, Left, LexemeId, NextPlace, RivalPlace, Thread, ThreadLexeme,
 };
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
@@ -17,7 +17,7 @@ use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
 /// By the place among the items that came, the lexeme and its state, and how much of a token has
 /// been read.
-pub(super) type KnownRuled = FxHashMap<(RivalPlace, u32, LexState, NodeId), Arc<Ruled>>;
+pub(super) type KnownRuled = FxHashMap<(RivalPlace, LexemeId, LexState, NodeId), Arc<Ruled>>;
 
 /// The most bytes of a token that are distinguished. Few tokens are longer.
 const MAX_DEPTH: usize = 48;
@@ -200,7 +200,7 @@ impl Masker {
         &self,
         automaton: &Automaton,
         place: RivalPlace,
-        (index, state): (u32, LexState),
+        (index, state): (LexemeId, LexState),
         node: NodeId,
         depth: usize,
     ) -> Result<Arc<Ruled>, EngineError> {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::lexeme_mask::Inner;
 use super::token_set::{bits, clear_bits, Bitmap};
-use ffwd_automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{Automaton, EngineError, LexemeId, TextId, Thread, ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
@@ -66,7 +66,7 @@ type Pending = Vec<(NodeId, Threads)>;
 pub(super) struct Inside(Box<[(LexState, Inner)]>);
 
 /// By lexeme and state; `None` where a lexeme may have ended within some of its tokens.
-pub(super) type Insides = FxHashMap<(u32, LexState), Option<Arc<Inside>>>;
+pub(super) type Insides = FxHashMap<(LexemeId, LexState), Option<Arc<Inside>>>;
 
 impl Inside {
     /// From a state on. `None` where the lexeme may have ended within some of them.

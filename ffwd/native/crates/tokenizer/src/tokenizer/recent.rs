@@ -12,7 +12,7 @@ const BYTES: usize = 32;
 
 /// The range of a piece in the text, and of its tokens in the result.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct RecentPiece {
     start: u32,
     tokens: u32,
     length: u8,
@@ -23,7 +23,7 @@ struct Slot {
 /// several times in a text, and copying their tokens is faster than finding them again.
 #[derive(Debug)]
 pub(super) struct Recent {
-    slots: Vec<Slot>,
+    slots: Vec<RecentPiece>,
 }
 
 impl Recent {
@@ -34,7 +34,7 @@ impl Recent {
             // Places would not fit.
             Err(_) => 0,
         };
-        Self { slots: vec![Slot::default(); slots] }
+        Self { slots: vec![RecentPiece::default(); slots] }
     }
 
     /// Appends the tokens of a piece of a text: those that it had when it was last seen, or those
@@ -63,7 +63,7 @@ impl Recent {
         let before = out.len();
         encode(piece, out);
         if let (Ok(tokens), Ok(count)) = (u32::try_from(before), u8::try_from(out.len() - before)) {
-            *slot = Slot { start: start as u32, tokens, length: piece.len() as u8, count };
+            *slot = RecentPiece { start: start as u32, tokens, length: piece.len() as u8, count };
         }
     }
 }

@@ -82,7 +82,7 @@ impl Masker {
         }
         for (terminal, node) in names {
             if let Terminal::Allowed(name) = terminal {
-                let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, TextId(name))?;
+                let stack = automaton.exit(thread.stack, ThreadLexeme::Key, 1, name.as_text())?;
                 builder.added.extend_from_slice(trie.tokens_at(node));
                 if !trie.is_leaf(node) {
                     let starts = anonymous_starts(automaton, stack)?;
