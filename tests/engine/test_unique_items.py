@@ -20,6 +20,19 @@ TEXTS = [
     b'","',
     b'",',
     b'{"',
+    # Several members begin and end in these.
+    *(
+        b'a","a',
+        b'"a","b',
+        b'b","b":',
+        b'":"a',
+        b'":"b","',
+        b'","b":',
+        b'a"}',
+        b'"b"],"',
+        b"],[",
+        b'"],["a',
+    ),
 ]
 UNIQUE = {"type": "array", "uniqueItems": True}
 
@@ -166,6 +179,33 @@ def every(name: str) -> tuple[dict, list]:
                 "minItems": 2,
             }
             values = [["", ["a", "b"]], ["b", ""], ["b", ["a", "b"]]]
+        case "pairs":
+            items = {"enum": LETTERS[:6]}
+            schema = {"type": "array", "items": items, "minItems": 2, "maxItems": 2}
+            values = [list(pair) for pair in itertools.product(LETTERS[:6], repeat=2)]
+        case "objects in objects":
+            schema = closed(a=closed(a={"enum": LETTERS[:6]}, b={"enum": LETTERS[:6]}))
+            values = [{"a": {"a": a, "b": b}} for a in LETTERS[:6] for b in LETTERS[:6]]
+        case "arrays in objects":
+            items = {"type": "array", "items": {"enum": LETTERS[:6]}, "maxItems": 2}
+            schema = closed(a=items, b=TEXT)
+            lists = [list(t) for n in range(3) for t in itertools.product(LETTERS[:6], repeat=n)]
+            values = [{"a": a, "b": b} for a in lists for b in LETTERS]
+        case "objects in arrays":
+            schema = {
+                "type": "array",
+                "prefixItems": [closed(a=TEXT), closed(b={"enum": ["a", "b"]})],
+                "items": False,
+                "minItems": 1,
+            }
+            values = [
+                [{"a": a}, *rest] for a in LETTERS for rest in ([], [{"b": "a"}], [{"b": "b"}])
+            ]
+        case "optional":
+            schema = closed(a=TEXT, b=TEXT, c=FLAG) | {"required": []}
+            parts = [[{}, *({name: a} for a in LETTERS)] for name in "ab"]
+            parts.append([{}, {"c": False}, {"c": True}])
+            values = [a | b | c for a, b, c in itertools.product(*parts)]
         case "pairs within":
             schema = {**UNIQUE, "items": {"enum": ["a", "b", "c"]}, "minItems": 3, "maxItems": 3}
             values = [list(pair) for pair in itertools.permutations("abc")]
@@ -197,6 +237,11 @@ def places(texts: list[str], chosen: random.Random) -> Iterator[str]:
         "names",
         "kinds",
         "kinds within",
+        "pairs",
+        "objects in objects",
+        "arrays in objects",
+        "objects in arrays",
+        "optional",
         "pairs within",
         "unique within",
     ],
@@ -216,7 +261,7 @@ def test_last_item_is_any_that_has_not_come(
     compiled = ffwd.json_schema(schema, whitespace="compact")
     matcher = ffwd.compile(compiled, vocabulary).matcher()
     before = "[" + "".join(written(value) + "," for value in came)
-    assert matcher.accept_tokens(list(before.encode()))
+    assert all(matcher.accept_token(byte) for byte in before.encode())
     for begun in places([text + "]" for text in others], chosen):
         assert matcher.accept_tokens(list(begun.encode()))
         rests = {(text + "]")[len(begun) :].encode() for text in others if text.startswith(begun)}
@@ -234,6 +279,9 @@ def sentences(count: int) -> list[str]:
 
 
 LONG = {"type": "string", "pattern": "^[a-z ]{1,200}$"}
+FIRST, SECOND = {"enum": WORDS[:40]}, {"enum": WORDS[40:80]}
+PAIR = {"type": "array", "prefixItems": [FIRST, SECOND], "items": False, "minItems": 2}
+COUPLES = shuffled(list(itertools.product(WORDS[:40], WORDS[40:80])))[:1200]
 
 
 @pytest.mark.parametrize(
@@ -256,8 +304,46 @@ LONG = {"type": "string", "pattern": "^[a-z ]{1,200}$"}
             },
             [{word: True, WORDS[0]: False} for word in shuffled(WORDS[1:601])],
         ),
+        (
+            {
+                "type": "object",
+                "propertyNames": {"pattern": "^[a-h]{1,12}$"},
+                "additionalProperties": {"enum": [1, 2]},
+                "maxProperties": 2,
+            },
+            [{word: 1} for word in shuffled(WORDS[:2000])],
+        ),
+        ({"type": "object"}, [{word: 1, "k": [word]} for word in shuffled(WORDS[:1000])]),
+        (PAIR, [list(couple) for couple in COUPLES]),
+        (closed(x=PAIR), [{"x": list(couple)} for couple in COUPLES]),
+        (closed(x=closed(a=FIRST, b=SECOND)), [{"x": {"a": a, "b": b}} for a, b in COUPLES]),
+        (
+            closed(x=closed(a=FIRST), y=closed(b=SECOND)),
+            [{"x": {"a": a}, "y": {"b": b}} for a, b in COUPLES],
+        ),
+        (
+            closed(a=FIRST, b=SECOND) | {"required": []},
+            [{"a": a, "b": b} for a, b in COUPLES],
+        ),
+        (
+            {"type": "array", "items": {"enum": WORDS[:80]}, "minItems": 1, "maxItems": 3},
+            [[a, b, a] for a, b in COUPLES],
+        ),
     ],
-    ids=["texts", "texts within", "integers", "names"],
+    ids=[
+        "texts",
+        "texts within",
+        "integers",
+        "names",
+        "bounded names",
+        "any objects",
+        "arrays",
+        "arrays within",
+        "objects within",
+        "two objects within",
+        "optional members",
+        "arrays of any length",
+    ],
 )
 def test_members_are_compared_with_those_of_earlier_items_alone(
     vocabulary: ffwd.Vocabulary, items: dict, values: list

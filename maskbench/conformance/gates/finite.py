@@ -409,7 +409,12 @@ def compare(
     report.exact += exact
     for text in source.sample(written, min(len(written), 20)):
         matcher = compiled.matcher()
-        if not (matcher.accept_tokens(list(text)) and matcher.is_accepting()):
+        try:
+            accepted = matcher.accept_tokens(list(text)) and matcher.is_accepting()
+        except ffwd.FfwdError as error:
+            report.refuse(error)
+            return
+        if not accepted:
             fail(text, "valid, and refused")
             return
     for _ in range(WALKS):

@@ -21,6 +21,10 @@ use super::{ObjectSpec, SchemaId};
 /// More values than can be counted.
 pub const INFINITE: u64 = u64::MAX;
 
+/// How often a schema's values are built of more and more others, where a caller can do without the
+/// count: where each of them is built of the one before it, those of few rounds take as long as many.
+const PATIENT_VISITS: usize = 256;
+
 /// There are more strings of one character than this.
 const CHARACTERS: u64 = 1 << 20;
 
@@ -151,18 +155,25 @@ pub struct Run {
     current: SchemaId,
     /// The missing count: this many values of some schema were needed, and fewer were known.
     short: u64,
+    /// How many schemas may still be visited.
+    visits: usize,
 }
 
 /// The source of a schema's values.
 pub enum Source<'r> {
     Known,
+    /// The same, if they are found soon. Whether some were not.
+    Soon {
+        gave_up: bool,
+    },
     Run(&'r mut Run),
 }
 
 impl Run {
-    fn new(cap: u64) -> Self {
+    fn new(cap: u64, visits: usize) -> Self {
         Self {
             cap,
+            visits,
             nodes: FxHashMap::default(),
             pending: Vec::new(),
             current: SchemaId::ANY,
@@ -174,8 +185,10 @@ impl Run {
 impl Source<'_> {
     /// Records that this many values would be needed.
     pub fn is_short(&mut self, needed: u64) {
-        if let Self::Run(run) = self {
-            run.short = run.short.max(needed);
+        match self {
+            Self::Run(run) => run.short = run.short.max(needed),
+            Self::Soon { gave_up } => *gave_up = true,
+            Self::Known => {}
         }
     }
 }
@@ -189,14 +202,26 @@ impl Solver {
         schema: SchemaId,
         enough: u64,
     ) -> Result<Count, SchemaError> {
+        let count = self.count_within(context, schema, enough, usize::MAX)?;
+        Ok(count.unwrap_or(Count::AtLeast(0)))
+    }
+
+    /// The same, with at most this many visits of schemas; `None` if these do not tell.
+    fn count_within(
+        &mut self,
+        context: Context<'_>,
+        schema: SchemaId,
+        enough: u64,
+        visits: usize,
+    ) -> Result<Option<Count>, SchemaError> {
         if let Some(known) = self.known_count(schema, enough) {
-            return Ok(known);
+            return Ok(Some(known));
         }
         // As more and more is asked for, little is done again.
         let mut cap =
             enough.saturating_add(2).checked_next_power_of_two().unwrap_or(INFINITE).max(8);
         loop {
-            let mut run = Run::new(cap);
+            let mut run = Run::new(cap, visits);
             let count = self.approximate(context, &mut run, schema, enough)?;
             let complete = run.short == 0 && run.pending.is_empty();
             for (id, node) in run.nodes {
@@ -205,10 +230,13 @@ impl Solver {
                 }
             }
             if count.least() >= enough {
-                return Ok(Count::AtLeast(count.least()));
+                return Ok(Some(Count::AtLeast(count.least())));
             }
             if complete && matches!(count, Count::Few(_)) {
-                return Ok(count);
+                return Ok(Some(count));
+            }
+            if run.visits == 0 {
+                return Ok(None);
             }
             cap = cap.saturating_mul(2).max(run.short.saturating_mul(2));
         }
@@ -249,6 +277,10 @@ impl Solver {
     ) -> Result<Count, SchemaError> {
         let run = match source {
             Source::Known => return self.count(context, schema, enough),
+            Source::Soon { .. } => {
+                let count = self.count_within(context, schema, enough, PATIENT_VISITS)?;
+                return Ok(count.unwrap_or(Count::AtLeast(0)));
+            }
             Source::Run(run) => run,
         };
         if let Some(known) = self.known_count(schema, run.cap) {
@@ -284,7 +316,9 @@ impl Solver {
         enough: u64,
     ) -> Result<Count, SchemaError> {
         self.look(context, &mut Source::Run(run), root, enough)?;
-        while let Some(id) = run.pending.pop() {
+        while run.visits > 0 {
+            let Some(id) = run.pending.pop() else { break };
+            run.visits -= 1;
             if let Some(node) = run.nodes.get_mut(&id) {
                 node.queued = false;
             }

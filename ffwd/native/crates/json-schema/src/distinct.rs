@@ -69,14 +69,19 @@ impl Solver {
         Ok(Some(own))
     }
 
-    /// The values that an array may miss once others have come; `None` if these may be any.
+    /// The values that an array may miss once others have come; `None` if these may be any, or are not
+    /// found soon.
     pub(super) fn contested_values(
         &mut self,
         context: Context<'_>,
         spec: &ArraySpec,
     ) -> Result<Option<Vec<ValueId>>, SchemaError> {
-        let filling = Filling::new(self, context, &mut Source::Known, spec, MAX_CONTESTED)?;
-        Ok(filling.contested())
+        let mut source = Source::Soon { gave_up: false };
+        let filling = Filling::new(self, context, &mut source, spec, MAX_CONTESTED)?;
+        Ok(match source {
+            Source::Soon { gave_up: true } => None,
+            _ => filling.contested(),
+        })
     }
 
     /// The values of schemas that are equal to one value, sorted.

@@ -3,15 +3,15 @@
 //! The set lies beside the schema: what an item is asked is the same for all of them, so items share
 //! lexemes, frames and, with [`crate::json::rivals`], masks. It is a trie ([`UsedKeys`]), so one item more
 //! copies a path. It holds scalars as they are written, numbers as plain decimals, containers by the
-//! schema of what equals them, and for each member of a container which items have it.
+//! schema of what equals them, and for each part of a container which items have it
+//! ([`crate::json::agreement`]).
 
-use std::hash::Hasher;
 use std::ops::Range;
 
 use parking_lot::Mutex;
-use rustc_hash::FxHasher;
 
 use crate::error::EngineError;
+use crate::json::agreement::entries_of;
 use crate::json::members::KnownMembers;
 use crate::json::used_keys::{UsedId, UsedKeys};
 use ffwd_bounds::error::LimitExceeded;
@@ -23,19 +23,7 @@ use ffwd_regular::regex::Decimal;
 pub const ANY_HISTORY: UsedId = UsedId(u32::MAX);
 
 /// With what the entries begin that say which containers have a member.
-const MEMBER: u8 = b'.';
-
-/// The most containers to distinguish that an item may become.
-const MAX_RIVALS: usize = 64;
-
-/// Containers that came, and that an item that is being written may still equal.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Agreeing {
-    None,
-    Few(Vec<SchemaId>),
-    /// At most this many.
-    Many(u32),
-}
+pub(super) const MEMBER: u8 = b'.';
 
 #[derive(Debug)]
 pub struct Histories {
@@ -67,9 +55,7 @@ impl Histories {
         let mut next = self.sets.with(history, &key)?;
         if let Some(id) = container_of(&key) {
             self.members.lock().keep(id.0, item);
-            let mut before = 0;
-            for member in members(item) {
-                let mut entry = member_key(set, item, &member, &mut before)?;
+            for mut entry in entries_of(set, item)? {
                 entry.extend(nibbles(id.0));
                 next = self.sets.with(next, &entry)?;
             }
@@ -124,66 +110,10 @@ impl Histories {
     pub(crate) fn find(&self, from: UsedId, bytes: &[u8]) -> Option<UsedId> {
         bytes.iter().try_fold(from, |node, &byte| self.sets.child(node, byte))
     }
-
-    /// The containers that agree with what is written of one so far: a set of their ids, as nibbles.
-    pub(crate) fn agreed(
-        &self,
-        set: &SchemaSet,
-        history: UsedId,
-        item: &[u8],
-    ) -> Result<UsedId, EngineError> {
-        let kind = item.first().and_then(|&kind| self.sets.child(history, kind));
-        let Some(all) = kind else { return Ok(UsedId::EMPTY) };
-        let is_array = item.first() == Some(&b'[');
-        let mut agreed = None;
-        let mut before = 0;
-        for member in members(item) {
-            meter::charge(1)?;
-            let entry = member_key(set, item, &member, &mut before)?;
-            let Some(node) = self.find(history, &entry) else { return Ok(UsedId::EMPTY) };
-            agreed = Some(match agreed {
-                // The entry of an item is one of all up to it.
-                Some(others) if !is_array => self.sets.common(others, node)?,
-                _ => node,
-            });
-        }
-        Ok(agreed.unwrap_or(all))
-    }
-
-    /// The same, listed if they are few.
-    pub(crate) fn agreeing(
-        &self,
-        set: &SchemaSet,
-        history: UsedId,
-        item: &[u8],
-    ) -> Result<Agreeing, EngineError> {
-        if item.is_empty() {
-            return Ok(Agreeing::Many(u32::MAX));
-        }
-        let agreed = self.agreed(set, history, item)?;
-        let count = self.sets.count(agreed);
-        if count == 0 {
-            return Ok(Agreeing::None);
-        }
-        if count as usize > MAX_RIVALS {
-            return Ok(Agreeing::Many(count));
-        }
-        let mut found = Vec::with_capacity(count as usize);
-        let mut pending = vec![(agreed, 0u32)];
-        while let Some((node, id)) = pending.pop() {
-            if self.sets.ends(node) {
-                found.push(SchemaId(id));
-            }
-            let children = self.sets.children(node).iter();
-            pending.extend(children.map(|&(nibble, child)| (child, id << 4 | u32::from(nibble))));
-        }
-        found.sort_unstable();
-        Ok(Agreeing::Few(found))
-    }
 }
 
 /// Four bits at a time, so that few copies of nodes are wide.
-fn nibbles(id: u32) -> impl Iterator<Item = u8> {
+pub(super) fn nibbles(id: u32) -> impl Iterator<Item = u8> {
     (0..8).rev().map(move |place| (id >> (4 * place) & 0xF) as u8)
 }
 
@@ -209,73 +139,6 @@ pub(super) fn key_of(set: &SchemaSet, item: &[u8]) -> Result<Vec<u8>, SchemaErro
 fn container_of(key: &[u8]) -> Option<SchemaId> {
     let (b'{' | b'[', id) = key.split_first()? else { return None };
     Some(SchemaId(id.iter().fold(0, |id, &nibble| id << 4 | u32::from(nibble))))
-}
-
-/// The entry of a member, before the items that have it. `before` is what has been hashed of an
-/// array: the entry of an item is one of all up to it.
-fn member_key(
-    set: &SchemaSet,
-    item: &[u8],
-    member: &Member,
-    before: &mut u64,
-) -> Result<Vec<u8>, SchemaError> {
-    let value = key_of(set, &item[member.value.clone()])?;
-    let hash = hash_of(item, member, &value, *before);
-    if member.name.is_none() {
-        *before = hash;
-    }
-    Ok(entry_of(hash).collect())
-}
-
-fn hash_of(item: &[u8], member: &Member, value: &[u8], before: u64) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(&item[..1]);
-    match &member.name {
-        Some(name) => hasher.write(&item[name.clone()]),
-        None => {
-            hasher.write_usize(member.place);
-            hasher.write_u64(before);
-        }
-    }
-    hasher.write(value);
-    hasher.finish()
-}
-
-fn entry_of(hash: u64) -> impl Iterator<Item = u8> {
-    [MEMBER].into_iter().chain(nibbles((hash >> 32) as u32 ^ hash as u32))
-}
-
-/// A container whose last member is a string that has not ended.
-#[derive(Clone, Debug)]
-pub struct OpenMember {
-    item: Vec<u8>,
-    member: Member,
-    before: u64,
-}
-
-impl OpenMember {
-    pub(crate) fn of(set: &SchemaSet, item: Vec<u8>) -> Result<Option<Self>, SchemaError> {
-        let (members, Some(member)) = read_members(&item) else { return Ok(None) };
-        let mut before = 0;
-        for member in &members {
-            member_key(set, &item, member, &mut before)?;
-        }
-        let open = Self { item, member, before };
-        Ok(Some(open).filter(|open| open.written().first() == Some(&b'"')))
-    }
-
-    fn written(&self) -> &[u8] {
-        &self.item[self.member.value.start..]
-    }
-
-    /// Whether the string has ended after some bytes more, and no item that came has such a member.
-    pub(crate) fn is_apart(&self, histories: &Histories, history: UsedId, bytes: &[u8]) -> bool {
-        let text = [self.written(), bytes].concat();
-        let Some(end) = string_end(&text, 0) else { return false };
-        let hash = hash_of(&self.item, &self.member, &text[..end], self.before);
-        let mut entry = entry_of(hash);
-        entry.try_fold(history, |node, byte| histories.sets.child(node, byte)).is_none()
-    }
 }
 
 /// A number without an exponent, and without zeros at the end of its fraction.
@@ -309,7 +172,7 @@ pub(super) struct Member {
 }
 
 /// The members of a container that have ended, though it may not have.
-fn members(text: &[u8]) -> Vec<Member> {
+pub(super) fn members(text: &[u8]) -> Vec<Member> {
     read_members(text).0
 }
 
@@ -334,7 +197,8 @@ pub(super) fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
         }
         let Some(end) = value_end(text, at) else {
             let value = at..text.len();
-            let open = (at < text.len()).then_some(Member { name, place: found.len(), value });
+            let has_begun = name.is_some() || at < text.len();
+            let open = has_begun.then_some(Member { name, place: found.len(), value });
             return (found, open);
         };
         found.push(Member { name, place: found.len(), value: at..end });

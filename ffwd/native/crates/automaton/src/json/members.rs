@@ -82,7 +82,7 @@ pub(crate) fn open_place(text: &[u8]) -> Option<OpenPlace> {
     loop {
         let container = &text[start..];
         let (members, open) = read_members(container);
-        if let Some(Member { name, place, value }) = open {
+        if let Some(Member { name, place, value }) = open.filter(|open| !open.value.is_empty()) {
             path.push(step_to(container, name, place));
             start += value.start;
             match container.get(value.start)? {

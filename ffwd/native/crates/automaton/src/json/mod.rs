@@ -4,6 +4,7 @@
 //! `layouts`), interned in one table (`tables::Json`). The other files have its methods, each for one
 //! part of values. [`compared::Compared`] is the view of items that must differ from earlier ones.
 
+pub(crate) mod agreement;
 pub(crate) mod array;
 pub(crate) mod array_state;
 pub(crate) mod arrays;

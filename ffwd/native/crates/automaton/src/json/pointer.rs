@@ -1,8 +1,9 @@
 //! The position of the current item among the earlier ones, and the tokens that distinguish it from
 //! all of them.
 
+use crate::json::agreement::OpenMember;
 use crate::json::compared::Compared;
-use crate::json::history::{plain, Histories, OpenMember};
+use crate::json::history::{plain, Histories};
 use crate::json::used_keys::UsedId;
 use crate::stacks::ids::LexemeId;
 use crate::stacks::on::On;

@@ -22,9 +22,6 @@ use ffwd_regular::expr::{LexState, Spelling};
 /// How many states one search for a text that has not come enters.
 pub(crate) const MAX_SEARCHED: usize = 200_000;
 
-/// How many beginnings of values are looked at to find which most items have.
-const MAX_COMPARED: usize = 4096;
-
 /// The text of a scalar, or of its beginning, beside the items that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RivalPlace {
@@ -244,13 +241,18 @@ impl<O: On> Compared<'_, O> {
         if is_item && found.len() == 1 {
             return Ok(Beside::Scalar(place, *lexeme));
         }
+        Ok(Beside::Member(place, *lexeme, self.rivals_with_room(thread)?))
+    }
+
+    /// How many items may have the member that a thread is in the middle of so that what follows
+    /// tells the item from all of them.
+    fn rivals_with_room(&self, thread: &Thread) -> Result<u32, EngineError> {
         // Within another item, what follows may have to differ from what is written here.
         let around = self.on.cell(self.on.level(thread.stack)).parent;
-        let room = match self.on.level(around) {
+        Ok(match self.on.level(around) {
             StackId::END => self.room_after(thread)?.saturating_sub(1),
             _ => 0,
-        };
-        Ok(Beside::Member(place, *lexeme, room))
+        })
     }
 
     /// How many items have what is written at a place, at most: as it is, or also each of those that
@@ -264,7 +266,7 @@ impl<O: On> Compared<'_, O> {
         | RivalPlace::Text(node)
         | RivalPlace::Number(NumberPlace { node, .. })) = place;
         match goes_on {
-            true => sets.most_below(node, MAX_COMPARED),
+            true => sets.most_below(node),
             false => sets.times(node),
         }
     }
@@ -327,9 +329,9 @@ impl<O: On> Compared<'_, O> {
             Agreed::Values(MemberValues { values, written, lexeme }) => {
                 match RivalPlace::of(&self.json.histories, values, &written) {
                     None => Ok(true),
-                    Some(place) => {
-                        Ok(is_only && self.scalar_left(place, lexeme)? == Left::Something)
-                    }
+                    Some(place) => Ok(is_only
+                        && (self.scalar_left(place, lexeme)? == Left::Something
+                            || self.most_items(place, true) <= self.rivals_with_room(thread)?)),
                 }
             }
             Agreed::Unknown => Ok(false),

@@ -10,9 +10,10 @@
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
+use crate::json::agreement::{Agreeing, OpenMember};
 use crate::json::compared::Compared;
 use crate::json::endless::MAX_DEPTH;
-use crate::json::history::{open_value, Agreeing, OpenMember, ANY_HISTORY};
+use crate::json::history::{open_value, ANY_HISTORY};
 use crate::json::next_bytes::list_bytes;
 use crate::json::pointer::{likely_bytes, Further, Pointer, Rivals};
 use crate::json::query::Schemas;
@@ -186,7 +187,7 @@ impl<O: On> Compared<'_, O> {
                 None if item.is_empty() => Rivals::Begins(history, false),
                 None => match self.json.histories.agreeing(&self.json.schema, history, &item)? {
                     Agreeing::None => Rivals::None,
-                    _ => self.member_rivals(thread, level, history, item)?,
+                    _ => self.member_rivals(thread, history, &item)?,
                 },
             };
             rivals = match (rivals, found) {
@@ -214,11 +215,10 @@ impl<O: On> Compared<'_, O> {
     fn member_rivals(
         &self,
         thread: &Thread,
-        level: StackId,
         history: UsedId,
-        item: Vec<u8>,
+        item: &[u8],
     ) -> Result<Rivals, EngineError> {
-        let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
+        let frame = self.on.cell(thread.stack).frame;
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(Rivals::Some) };
         if matches!(frame, Frame::Value(_))
             && (self.is_endless_number(thread, lexeme)? || self.begins_endless_number(thread)?)
@@ -226,11 +226,11 @@ impl<O: On> Compared<'_, O> {
             return Ok(Rivals::Digits((lexeme, thread.lex_state())));
         }
         let is_string = self.on.lexeme(lexeme).spec().spelling == Spelling::JsonString;
-        let is_member = matches!(frame, Frame::Value(_)) && self.on.cell(parent).parent == level;
-        Ok(match OpenMember::of(&self.json.schema, item)? {
-            Some(open) if is_string && is_member => Rivals::Member(history, open),
-            _ => Rivals::Some,
-        })
+        if !is_string || !matches!(frame, Frame::Value(_)) {
+            return Ok(Rivals::Some);
+        }
+        let open = OpenMember::of(&self.json.schema, item)?;
+        Ok(open.map_or(Rivals::Some, |open| Rivals::Member(history, open)))
     }
 
     /// Whether the next item may be an integer of any size.

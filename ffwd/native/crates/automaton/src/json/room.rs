@@ -1,11 +1,14 @@
 //! In how many ways an item can go on after a member.
 //!
-//! If the next member can be more than as many items have this one, some value of it makes the item
-//! one that has not come, and no token of this one is ruled out.
+//! If what follows can be more than as many items have this member, some of it makes the item one that
+//! has not come, and no token within this member is ruled out.
+
+use smallvec::SmallVec;
 
 use crate::error::EngineError;
 use crate::interning::memory::map_entry;
 use crate::json::compared::Compared;
+use crate::json::next_bytes::list_bytes;
 use crate::json::tables::Json;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -17,6 +20,8 @@ use ffwd_regular::expr::{LexState, Lexeme, Spelling};
 
 /// More than a grammar can remember items.
 const MANY: u32 = 1 << 24;
+/// How many scalars and choices of what follows are looked at for one member.
+const MAX_PARTS: usize = 64;
 /// How many integers are counted.
 const MAX_INTEGERS: u32 = 4096;
 
@@ -44,27 +49,75 @@ impl<O: On> Compared<'_, O> {
     }
 
     fn find_room(&self, thread: &Thread) -> Result<u32, EngineError> {
-        let level = self.on.cell(self.on.level(thread.stack)).height;
+        let level = self.on.level(thread.stack);
+        let Some(threads) = self.after_scalar(thread)? else { return Ok(0) };
+        let mut parts = MAX_PARTS;
+        self.count_ways(threads, level, &mut parts)
+    }
+
+    /// What goes on after a scalar whatever it is; `None` if that depends on it.
+    fn after_scalar(&self, thread: &Thread) -> Result<Option<Threads>, EngineError> {
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
+        if self.on.lexeme(index).spec().languages.len() != 1 {
+            return Ok(None);
+        }
         let ends_item = self.on.cell(thread.stack).ends_compared_item;
         let text = match ends_item && self.json.ends_compared_item(self.on, thread)? {
             true => thread.transcript,
             false => thread.text,
         };
         let after = self.on.exit(thread.stack, thread.lexeme, 1, text)?;
-        let mut threads = self.on.following(after, TextId::ANY)?;
-        let is_within = |thread: &Thread| self.on.cell(thread.stack).height > level;
-        // What must come is no choice: only the meter bounds how much of it is read.
-        while threads.iter().all(is_within) && scalar_start(*self, &threads).is_none() {
-            let Some(byte) = self.listed_byte(&threads)? else { return Ok(0) };
-            meter::charge(1)?;
-            threads = self.on.step(&threads, byte)?;
+        Ok(Some(self.on.following(after, TextId::ANY)?))
+    }
+
+    /// In how many ways the item at a level goes on with some threads, at least. No two of them make
+    /// the same value: of texts that name different members, those of one order count.
+    fn count_ways(
+        &self,
+        mut threads: Threads,
+        level: StackId,
+        parts: &mut usize,
+    ) -> Result<u32, EngineError> {
+        let height = self.on.cell(level).height;
+        loop {
             if threads.is_empty() {
                 return Ok(0);
             }
-        }
-        match scalar_start(*self, &threads).filter(|_| threads.iter().all(is_within)) {
-            Some(index) => count_scalars(self.json, self.on.lexeme(index)),
-            None => Ok(0),
+            if threads.iter().any(|thread| self.on.cell(thread.stack).height <= height) {
+                return Ok(1);
+            }
+            if let Some(index) = scalar_start(*self, &threads) {
+                let own = count_scalars(self.json, self.on.lexeme(index))?;
+                // Items of an array within must differ from each other, and not all of them do.
+                if own >= MANY || *parts == 0 || self.on.level(threads[0].stack) != level {
+                    return Ok(own);
+                }
+                *parts -= 1;
+                let Some(after) = self.after_scalar(&threads[0])? else { return Ok(own) };
+                let more = self.count_ways(after, level, parts)?;
+                return Ok(own.saturating_mul(more.max(1)).min(MANY));
+            }
+            // What must come is no choice: only the meter bounds how much of it is read.
+            let mut bytes: SmallVec<[u8; 16]> = SmallVec::new();
+            let is_listed = list_bytes(self.on, Some(self.json), &threads, &mut bytes)?;
+            if let (true, [byte]) = (is_listed, &bytes[..]) {
+                meter::charge(1)?;
+                threads = self.on.step(&threads, *byte)?;
+                continue;
+            }
+            let punctuation = if is_listed { &bytes[..] } else { b",]}:\"{[" };
+            let mut most = 0;
+            for &byte in punctuation {
+                if *parts == 0 {
+                    break;
+                }
+                let next = self.on.step(&threads, byte)?;
+                if !next.is_empty() {
+                    *parts -= 1;
+                    most = most.max(self.count_ways(next, level, parts)?);
+                }
+            }
+            return Ok(most);
         }
     }
 }

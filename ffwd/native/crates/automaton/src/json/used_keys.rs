@@ -28,6 +28,8 @@ struct UsedNode {
     ends: bool,
     /// How many keys end here and below.
     count: u32,
+    /// How often the one of them counts that counts most often.
+    most: u32,
 }
 
 impl Held for UsedNode {
@@ -38,8 +40,8 @@ impl Held for UsedNode {
 }
 
 impl UsedNode {
-    fn new(children: Vec<(u8, UsedId)>, ends: bool, count: u32) -> Self {
-        Self { children: children.into(), ends, count }
+    fn new(children: Vec<(u8, UsedId)>, ends: bool, count: u32, most: u32) -> Self {
+        Self { children: children.into(), ends, count, most }
     }
 }
 
@@ -66,7 +68,7 @@ const MAX_NODES: usize = 8_000_000;
 impl UsedKeys {
     pub fn new() -> Result<Self, LimitExceeded> {
         let nodes = Interner::new("used_key_bytes", MAX_NODES);
-        nodes.intern(UsedNode::new(Vec::new(), false, 0))?;
+        nodes.intern(UsedNode::new(Vec::new(), false, 0, 0))?;
         Ok(Self { nodes, joined: Mutex::default() })
     }
 
@@ -105,7 +107,8 @@ impl UsedKeys {
                 }
             }
             let ends = node.ends || depth == key.len();
-            let node = UsedNode::new(children, ends, node.count + 1);
+            // The key counts once.
+            let node = UsedNode::new(children, ends, node.count + 1, node.most.max(1));
             below = Some(UsedId(self.nodes.intern(node)?));
         }
         Ok(below.unwrap_or(set))
@@ -181,7 +184,9 @@ impl UsedKeys {
                 Operation::Sum => (a.ends || b.ends, self.own_count(a) + self.own_count(b)),
                 Operation::Common => (a.ends && b.ends, u32::from(a.ends && b.ends)),
             };
-            let joined = UsedNode::new(children, ends, below + own);
+            let most =
+                children.iter().map(|&(_, child)| self.most_below(child)).fold(own, u32::max);
+            let joined = UsedNode::new(children, ends, below + own, most);
             last = UsedId(self.nodes.intern(joined)?);
             self.joined.lock().insert((operation, one, other), last);
             pending.pop();
@@ -227,19 +232,9 @@ impl UsedKeys {
         self.own_count(self.node(id))
     }
 
-    /// The same for the one of the keys that end here and below that counts most often; where there
-    /// are too many places to look at, that is at most how often all of them do.
-    pub fn most_below(&self, id: UsedId, max_places: usize) -> u32 {
-        let mut most = 0;
-        let mut pending = vec![id];
-        for _ in 0..max_places {
-            let Some(id) = pending.pop() else { return most };
-            most = most.max(self.times(id));
-            // None below counts more often than all together.
-            let below = self.children(id).iter().map(|&(_, child)| child);
-            pending.extend(below.filter(|&child| self.count(child) > most));
-        }
-        pending.into_iter().map(|id| self.count(id)).fold(most, u32::max)
+    /// The same for the one of the keys that end here and below that counts most often.
+    pub fn most_below(&self, id: UsedId) -> u32 {
+        self.node(id).most
     }
 
     /// How many keys end here and below.
@@ -300,8 +295,7 @@ mod tests {
             assert_eq!(found, left | right);
             assert_eq!(sets.count(sum) as usize, left.len() + right.len());
             let most = u32::from(!found.is_empty()) + u32::from(!(left & right).is_empty());
-            assert_eq!(sets.most_below(sum, 1000), most);
-            assert!(sets.most_below(sum, 1) >= most);
+            assert_eq!(sets.most_below(sum), most);
         }
     }
 }

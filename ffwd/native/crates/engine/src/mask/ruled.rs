@@ -26,9 +26,7 @@ const MAX_DEPTH: usize = 48;
 /// that are the same there.
 #[derive(Debug, Default)]
 pub(super) struct Ruled {
-    /// Subtrees of the vocabulary's trie of which all tokens are ruled out, and how many items, at
-    /// most, have the same value.
-    out: Box<[(NodeId, u32)]>,
+    out: Box<[Out]>,
     /// Tokens that must be read byte by byte.
     asked: Box<[TokenId]>,
     below: Box<[Arc<Ruled>]>,
@@ -37,6 +35,19 @@ pub(super) struct Ruled {
     /// The most items that have one of these values.
     most: u32,
     has_asked: bool,
+    /// Whether some token that is ruled out leaves the scalar.
+    has_leaving: bool,
+}
+
+/// A subtree of the vocabulary's trie of which all tokens are ruled out.
+#[derive(Debug)]
+struct Out {
+    node: NodeId,
+    /// How many items, at most, have the same value.
+    items: u32,
+    /// The tokens that go on after the scalar. How much room is left after it says nothing of them:
+    /// they choose what follows.
+    leaving: Box<[TokenId]>,
 }
 
 impl Ruled {
@@ -50,7 +61,9 @@ impl Ruled {
     }
 
     fn memory_bytes(&self) -> usize {
-        let lists = std::mem::size_of_val(&*self.out) + std::mem::size_of_val(&*self.asked);
+        let leaving = self.out.iter().map(|out| std::mem::size_of_val(&*out.leaving));
+        let out = std::mem::size_of_val(&*self.out) + leaving.sum::<usize>();
+        let lists = out + std::mem::size_of_val(&*self.asked);
         std::mem::size_of::<Self>() + lists + self.below.len() * std::mem::size_of::<Arc<Self>>()
     }
 }
@@ -103,6 +116,14 @@ impl RuledOut {
         for (ruled, room) in &self.parts {
             visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
             out_of(ruled, *room, vocabulary.trie(), |found| tokens.extend_from_slice(found));
+            visit(
+                ruled,
+                |ruled| ruled.has_leaving,
+                |ruled| {
+                    let roomy = ruled.out.iter().filter(|out| out.items <= *room);
+                    roomy.for_each(|out| tokens.extend_from_slice(&out.leaving));
+                },
+            );
         }
         tokens.retain(|&token| rivalled.has(vocabulary, token));
         tokens
@@ -127,8 +148,8 @@ fn visit<'r>(found: &'r Ruled, enters: impl Fn(&Ruled) -> bool, mut each: impl F
 /// The tokens with a value that more than some items have.
 fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
     let subtrees = |ruled: &Ruled| {
-        let out = ruled.out.iter().filter(|&&(_, items)| items > room);
-        out.for_each(|&(node, _)| each(trie.tokens_below(node)));
+        let out = ruled.out.iter().filter(|out| out.items > room);
+        out.for_each(|out| each(trie.tokens_below(out.node)));
     };
     visit(found, |ruled| ruled.count > 0 && ruled.most > room, subtrees);
 }
@@ -210,13 +231,14 @@ impl Masker {
         }
         let trie = self.vocabulary.trie();
         let lexeme = automaton.lexeme(index);
-        let (mut out, mut asked): (Vec<(NodeId, u32)>, Vec<TokenId>) = (Vec::new(), Vec::new());
+        let (mut out, mut asked): (Vec<Out>, Vec<TokenId>) = (Vec::new(), Vec::new());
         let mut below: Vec<Arc<Ruled>> = Vec::new();
         if automaton.items().is_item(place) && state.accepts() && !state.is_final() {
             // The scalar would end here.
             for (byte, child) in trie.children(node) {
                 if lexeme.next(state, byte)?.is_none() {
-                    out.push((child, automaton.items().most_items(place, false)));
+                    let items = automaton.items().most_items(place, false);
+                    out.push(Out { node: child, items, leaving: trie.tokens_below(child).into() });
                 }
             }
         }
@@ -237,7 +259,16 @@ impl Masker {
                 }
             };
             match automaton.items().left_at(there, (index, next))? {
-                Left::Nothing => out.push((child, automaton.items().most_items(there, true))),
+                Left::Nothing => {
+                    let items = automaton.items().most_items(there, true);
+                    let mut leaving = Vec::new();
+                    self.each_readable(lexeme, next, child, |tokens, leaves| {
+                        if leaves {
+                            leaving.extend_from_slice(tokens);
+                        }
+                    })?;
+                    out.push(Out { node: child, items, leaving: leaving.into() });
+                }
                 Left::Exponents => self.add_readable(lexeme, next, child, &mut asked)?,
                 Left::Something if next.is_final() || trie.is_leaf(child) => {}
                 Left::Something if depth >= MAX_DEPTH => {
@@ -252,17 +283,19 @@ impl Masker {
                 }
             }
         }
-        let tokens = out.iter().map(|&(node, _)| trie.tokens_below(node).len()).sum::<usize>();
+        let tokens = out.iter().map(|out| trie.tokens_below(out.node).len()).sum::<usize>();
         let count = tokens + below.iter().map(|below| below.count).sum::<usize>();
-        let own = out.iter().map(|&(_, items)| items).max().unwrap_or(0);
+        let own = out.iter().map(|out| out.items).max().unwrap_or(0);
         let most = below.iter().map(|below| below.most).max().unwrap_or(0).max(own);
         let has_asked = !asked.is_empty() || below.iter().any(|below| below.has_asked);
+        let has_leaving = out.iter().any(|out| !out.leaving.is_empty())
+            || below.iter().any(|below| below.has_leaving);
         let ruled = match (&below[..], out.is_empty() && asked.is_empty()) {
             ([], true) => Ruled::nothing(),
             ([only], true) => only.clone(),
             _ => {
                 let (out, asked, below) = (out.into(), asked.into(), below.into());
-                let ruled = Ruled { out, asked, below, count, most, has_asked };
+                let ruled = Ruled { out, asked, below, count, most, has_asked, has_leaving };
                 self.make_room(ruled.memory_bytes());
                 Arc::new(ruled)
             }
@@ -274,7 +307,7 @@ impl Masker {
 }
 
 impl Masker {
-    /// The tokens at a node and below it that a lexeme reads, or ends in.
+    /// Adds the tokens at a node and below it that a lexeme reads, or ends in.
     fn add_readable(
         &self,
         lexeme: &Lexeme,
@@ -282,15 +315,27 @@ impl Masker {
         node: NodeId,
         tokens: &mut Vec<TokenId>,
     ) -> Result<(), EngineError> {
+        self.each_readable(lexeme, state, node, |found, _| tokens.extend_from_slice(found))
+    }
+
+    /// Hands on the tokens at a node and below it that a lexeme reads, or ends in, and whether they
+    /// go on after its end.
+    fn each_readable(
+        &self,
+        lexeme: &Lexeme,
+        state: LexState,
+        node: NodeId,
+        mut each: impl FnMut(&[TokenId], bool),
+    ) -> Result<(), EngineError> {
         let trie = self.vocabulary.trie();
         let mut pending = vec![(node, state)];
         while let Some((node, state)) = pending.pop() {
             meter::charge(1)?;
-            tokens.extend_from_slice(trie.tokens_at(node));
+            each(trie.tokens_at(node), false);
             for (byte, child) in trie.children(node) {
                 match lexeme.next(state, byte)? {
                     Some(next) => pending.push((child, next)),
-                    None if state.accepts() => tokens.extend_from_slice(trie.tokens_below(child)),
+                    None if state.accepts() => each(trie.tokens_below(child), true),
                     None => {}
                 }
             }
