@@ -1,9 +1,9 @@
-//! The items that came in an array whose items must differ, as one persistent set.
+//! The earlier items of an array whose items must differ, as one persistent set.
 //!
-//! The set lies beside the schema: what an item is asked is the same for all of them, so items share
-//! lexemes, frames and, with [`crate::json::rivals`], masks. It is a trie ([`UsedKeys`]), so one item more
-//! copies a path. It holds scalars as they are written, numbers as plain decimals, containers by the
-//! schema of what equals them, and for each member of a container which items have it.
+//! The set is stored beside the schema: all items have the same query, so they share lexemes,
+//! frames and, with [`crate::json::rivals`], masks. It is a trie ([`UsedKeys`]), so adding an item
+//! copies one path. It holds scalars as they are written, numbers as plain decimals, containers by
+//! the schema of what equals them, and for each member of a container which items have it.
 
 use std::hash::Hasher;
 use std::ops::Range;
@@ -19,16 +19,16 @@ use ffwd_bounds::meter;
 use ffwd_json_schema::{SchemaError, SchemaId, SchemaSet};
 use ffwd_regular::regex::Decimal;
 
-/// Which items came is not known: masks are computed for all of them at once.
+/// The earlier items are unknown: masks are computed for all possible ones at once.
 pub const ANY_HISTORY: UsedId = UsedId(u32::MAX);
 
-/// With what the entries begin that say which containers have a member.
+/// The prefix of the entries that say which containers have a member.
 const MEMBER: u8 = b'.';
 
 /// The most containers to distinguish that an item may become.
 const MAX_RIVALS: usize = 64;
 
-/// Containers that came, and that an item that is being written may still equal.
+/// Earlier containers that the current item may still equal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Agreeing {
     None,
@@ -53,7 +53,7 @@ impl Histories {
         self.sets.memory_bytes() + self.members.lock().memory_bytes()
     }
 
-    /// The set with an item more; `None` if it is in it already.
+    /// The set with one more item; `None` if it contains the item.
     pub(crate) fn with(
         &self,
         set: &SchemaSet,
@@ -142,7 +142,7 @@ impl Histories {
             let entry = member_key(set, item, &member, &mut before)?;
             let Some(node) = self.find(history, &entry) else { return Ok(UsedId::EMPTY) };
             agreed = Some(match agreed {
-                // The entry of an item is one of all up to it.
+                // The entry of an item covers all items up to it.
                 Some(others) if !is_array => self.sets.common(others, node)?,
                 _ => node,
             });
@@ -211,8 +211,8 @@ fn container_of(key: &[u8]) -> Option<SchemaId> {
     Some(SchemaId(id.iter().fold(0, |id, &nibble| id << 4 | u32::from(nibble))))
 }
 
-/// The entry of a member, before the items that have it. `before` is what has been hashed of an
-/// array: the entry of an item is one of all up to it.
+/// The entry of a member, without the items that have it. `before` is the hash of the array so far:
+/// the entry of an item covers all items up to it.
 fn member_key(
     set: &SchemaSet,
     item: &[u8],
@@ -268,7 +268,7 @@ impl OpenMember {
         &self.item[self.member.value.start..]
     }
 
-    /// Whether the string has ended after some bytes more, and no item that came has such a member.
+    /// Whether the string has ended after some more bytes, and no earlier item has such a member.
     pub(crate) fn is_apart(&self, histories: &Histories, history: UsedId, bytes: &[u8]) -> bool {
         let text = [self.written(), bytes].concat();
         let Some(end) = string_end(&text, 0) else { return false };
@@ -308,12 +308,12 @@ pub(super) struct Member {
     pub value: Range<usize>,
 }
 
-/// The members of a container that have ended, though it may not have.
+/// The complete members of a container, which itself may be incomplete.
 fn members(text: &[u8]) -> Vec<Member> {
     read_members(text).0
 }
 
-/// The members that have ended, and the one whose value has not.
+/// The complete members, and the one whose value is incomplete.
 pub(super) fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
     let is_object = text.first() == Some(&b'{');
     let skip = |mut at: usize, skipped: &[u8]| {

@@ -16,7 +16,7 @@ impl NameSet {
         self.0.get(name as usize / 64).is_some_and(|word| word >> (name % 64) & 1 == 1)
     }
 
-    /// The set with one name more.
+    /// The set with one more name.
     pub fn with(&self, name: u32) -> Self {
         if self.contains(name) {
             return self.clone();
