@@ -1,7 +1,7 @@
-//! In how many ways an item can go on after a member.
+//! The number of continuations of an item after a member.
 //!
-//! If the next member can be more than as many items have this one, some value of it makes the item
-//! one that has not come, and no token of this one is ruled out.
+//! If the next member has more values than there are items with this one, some value makes the item
+//! distinct, and no token of this one is excluded.
 
 use crate::error::EngineError;
 use crate::interning::memory::map_entry;
@@ -21,15 +21,15 @@ const MANY: u32 = 1 << 24;
 const MAX_INTEGERS: u32 = 4096;
 
 impl<O: On> Compared<'_, O> {
-    /// In how many ways an item goes on after the member that a thread is in the middle of, at
-    /// least. The item lies in no other one, and no other one lies in it.
+    /// A lower bound on the number of continuations of an item after a thread's current member. The
+    /// item neither contains nor lies within another one.
     pub fn room_after(&self, thread: &Thread) -> Result<u32, EngineError> {
         let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
             (thread.lexeme, self.on.cell(thread.stack).frame)
         else {
             return Ok(0);
         };
-        // With several languages it may depend on those that hold.
+        // With several languages, the count may depend on those that hold.
         if self.on.lexeme(index).spec().languages.len() != 1 {
             return Ok(0);
         }
@@ -53,7 +53,7 @@ impl<O: On> Compared<'_, O> {
         let after = self.on.exit(thread.stack, thread.lexeme, 1, text)?;
         let mut threads = self.on.following(after, TextId::ANY)?;
         let is_within = |thread: &Thread| self.on.cell(thread.stack).height > level;
-        // What must come is no choice: only the meter bounds how much of it is read.
+        // A forced byte is no choice: only the meter bounds how many are read.
         while threads.iter().all(is_within) && scalar_start(*self, &threads).is_none() {
             let Some(byte) = self.listed_byte(&threads)? else { return Ok(0) };
             meter::charge(1)?;
@@ -69,7 +69,7 @@ impl<O: On> Compared<'_, O> {
     }
 }
 
-/// The lexeme of a scalar that may begin, if nothing else may go on.
+/// The lexeme of a scalar that may begin, if it is the only continuation.
 fn scalar_start<O: On>(Compared { json, on }: Compared<'_, O>, threads: &Threads) -> Option<u32> {
     let [thread] = threads.as_slice() else { return None };
     let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
@@ -81,7 +81,7 @@ fn scalar_start<O: On>(Compared { json, on }: Compared<'_, O>, threads: &Threads
     (is_scalar && on.lexeme(index).is_start(thread.lex_state())).then_some(index)
 }
 
-/// How many values a lexeme has, at least.
+/// A lower bound on the number of a lexeme's values.
 fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
     let start = lexeme.start();
     if lexeme.spec().spelling != Spelling::JsonString {
@@ -97,8 +97,8 @@ fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
     }
 }
 
-/// How many texts of a lexeme are literals, or digits without a zero before them: each of these is
-/// another value.
+/// The number of a lexeme's texts that are literals, or digits without a leading zero: each of
+/// these is a different value.
 fn count_plain(lexeme: &Lexeme, start: LexState) -> Result<u32, EngineError> {
     let mut count = 0;
     for byte in *b"ntf" {

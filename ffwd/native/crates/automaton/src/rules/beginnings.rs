@@ -37,10 +37,10 @@ pub struct Beginning {
 /// The beginnings of stacks, cached by stack.
 pub(crate) type Beginnings = FxHashMap<StackId, Arc<[Beginning]>>;
 
-/// The marks of something that is found, by number.
+/// The marks of an entry, by number.
 type Label = u32;
 
-/// How many different sequences of marks may lie at one place.
+/// The most sequences of marks at one place.
 const MAX_LABELS: usize = 20_000;
 
 #[derive(Default)]
@@ -101,7 +101,7 @@ fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>
         marks: &mut SmallVec<[Mark; 4]>,
     ) -> Result<(), EngineError> {
         let (program, symbols) = (&rules.program, &rules.symbols);
-        // Each part once: longer ways would only repeat it.
+        // Each part once: longer paths would only repeat it.
         if !symbols.is_nullable(symbol) || !seen.insert(symbol) {
             return Ok(());
         }
@@ -250,8 +250,8 @@ impl Rules {
         Ok(())
     }
 
-    /// As `Rules::threads_of`, with marks. Lexemes compete for the longest match with all
-    /// others that may begin here, whatever the marks before them.
+    /// As `Rules::threads_of`, with marks. All lexemes that may begin here compete for the longest
+    /// match, whatever the marks before them.
     fn begin_marked(&self, on: &impl On, found: Found) -> Result<Vec<Beginning>, EngineError> {
         let Found { labels, leaves, mut threads, .. } = found;
         let mut apart: BTreeMap<(Label, StackId), Vec<Ast>> = BTreeMap::new();
@@ -302,8 +302,8 @@ impl Rules {
         Ok(beginnings)
     }
 
-    /// As [`Rules::begin_row`], with marks: of each label a row, in which those of the others
-    /// lead nowhere.
+    /// As [`Rules::begin_row`], with marks: one row for each label, in which the lexemes of the
+    /// other labels lead nowhere.
     fn begin_marked_row(
         &self,
         on: &impl On,
