@@ -9,11 +9,11 @@ use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode,
 use ffwd_engine::engine::GrammarOptions;
 use ffwd_json_schema::{Parsing, Policy, Registry};
 
-/// The options of a `Writing`; those that the caller gives beside it have their defaults.
+/// The options of a `Writing`; options that the caller passes separately have their defaults.
 pub struct WritingArgument(pub GrammarOptions);
 
 impl WritingArgument {
-    /// With the documents that `$ref` may name, as pairs of a URI and JSON text.
+    /// The same with the documents that `$ref` may name, as pairs of a URI and JSON text.
     pub fn with(self, documents: Vec<(String, String)>) -> GrammarOptions {
         let Self(mut options) = self;
         options.parsing.registry = Arc::new(Registry::new(documents));

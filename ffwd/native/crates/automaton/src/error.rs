@@ -11,13 +11,13 @@ pub enum EngineError {
     /// A limit is passed, a deadline among them.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
-    /// A schema is at fault; some are read only when a text comes to them.
+    /// A schema is at fault. Some are read only when a text reaches them.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }
 
 impl EngineError {
-    /// The budget that ran out, if that is what it is.
+    /// The budget that ran out, if the error is a limit.
     pub fn exceeded(&self) -> Option<LimitExceeded> {
         match self {
             Self::Limit(error) => Some(*error),

@@ -1,4 +1,4 @@
-//! How JSON texts are written, where their schemas leave a choice.
+//! How JSON texts are written where schemas allow a choice.
 
 use ffwd_grammar::Whitespace;
 use ffwd_json_schema::Numbers;
@@ -13,7 +13,7 @@ pub enum PropertyOrder {
     Any,
 }
 
-/// How a JSON text is written, where its schema leaves a choice.
+/// How a JSON text is written where its schema allows a choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Writing {
     /// Which white space stands between values.
@@ -25,7 +25,8 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// Whether not every valid text is written: what is only observed is then kept apart.
+    /// Whether some valid texts are not written. Observed schemas are then separate from required
+    /// ones.
     pub(crate) fn narrows(&self) -> bool {
         self.property_order != PropertyOrder::Any || self.numbers != Numbers::Any
     }

@@ -20,8 +20,8 @@ pub(crate) const SYSTEM_MEMORY: &str = "system_memory";
 pub struct LimitExceeded {
     /// What is limited, as an identifier: a field of `Limits` or a fixed bound of docs/limits.md.
     pub limit: &'static str,
-    /// How much it was. Microseconds of a deadline; nothing of a cancellation; of the system's memory
-    /// the bytes that it refused.
+    /// The limit's value: microseconds for a deadline, 0 for a cancellation, the refused bytes for
+    /// the system's memory.
     pub maximum: u64,
 }
 

@@ -35,7 +35,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Nothing is limited but by the fixed bounds of the core.
+    /// Only the fixed bounds of the core hold.
     pub const NONE: Self = Self {
         source_bytes: usize::MAX,
         nesting: usize::MAX,

@@ -56,7 +56,7 @@ fn shard() -> usize {
     }
 }
 
-/// As long as it lives, no other thread forks the process. It belongs to the thread that made it.
+/// While it lives, no other thread forks the process. It belongs to the thread that made it.
 #[derive(Debug)]
 #[must_use]
 pub struct Section {
@@ -85,7 +85,7 @@ pub fn share() -> Share {
 }
 
 impl Share {
-    /// Goes on as a section of the thread that it was given to.
+    /// Continues as a section of the thread that received it.
     pub fn begin(self) -> Section {
         let shard = self.0;
         std::mem::forget(self);
@@ -116,8 +116,9 @@ impl Drop for Share {
     }
 }
 
-/// Before a fork: lets no section begin, and waits until those of other threads have ended. Whether
-/// they have, within `at_most`. Either [`after_in_parent`] or [`after_in_child`] must follow.
+/// Call this before a fork. It lets no section begin, and waits until those of other threads have
+/// ended. Returns whether they have, within `at_most`. Either [`after_in_parent`] or
+/// [`after_in_child`] must follow.
 #[must_use]
 pub fn before_fork(at_most: Duration) -> bool {
     GATE.close(DEPTH.get(), at_most)
@@ -128,7 +129,7 @@ pub fn after_in_parent() {
     GATE.forking.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// After a fork, in the new process, where of all threads there is only this one.
+/// Call this after a fork in the new process, which has only this thread.
 pub fn after_in_child() {
     GATE.reset(shard(), DEPTH.get());
 }
@@ -161,7 +162,7 @@ impl Gate {
     }
 
     fn leave(&self, shard: usize) {
-        // In a new process what this thread had given to others has been taken off already.
+        // In a new process the parts that this thread had given to others are already subtracted.
         let less = |open: usize| Some(open.saturating_sub(1));
         let _ = self.open[shard].0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
     }

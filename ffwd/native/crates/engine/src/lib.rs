@@ -1,9 +1,10 @@
 //! Token bitmasks, matchers and forced tokens: an automaton over bytes met with a vocabulary.
 //!
-//! A grammar allows bytes, a model writes tokens. This crate walks the automaton of a grammar over
-//! the trie of the vocabulary and so finds the tokens that keep a valid text possible. A bit of a mask
-//! is set exactly for those. Masks, states and transitions are computed on demand and shared by all
-//! texts of one compiled grammar, and what depends on a lexeme alone by all grammars of an engine.
+//! A grammar allows bytes, and a model writes tokens. This crate walks the automaton of a grammar
+//! over the trie of the vocabulary to find the tokens that keep a valid text possible. A bit of a
+//! mask is set exactly for those. Masks, states and transitions are computed on demand and shared
+//! by all texts of one compiled grammar. Results that depend on a lexeme alone are shared by all
+//! grammars of an engine.
 //!
 //! Start with these types:
 //!
@@ -12,16 +13,16 @@
 //! * [`engine::Compiled`] is one compiled grammar. It is shared by threads and grows as texts are read.
 //! * [`matcher::Matcher`] follows one sequence of tokens: it fills masks, accepts tokens, and takes
 //!   them back.
-//! * [`fast_forward`] returns the bytes or tokens that must come next, [`events`] reports where spans
-//!   of the text begin and end, and [`explain`] says why a token is refused.
+//! * [`fast_forward`] returns the forced bytes or tokens, [`events`] reports where spans of the
+//!   text begin and end, and [`explain`] says why a token is refused.
 //! * [`saved`] turns compiled grammars and matchers into bytes and back, and [`logits`] applies masks
 //!   to logits in place.
 //!
-//! Calls are bounded by the limits of their grammar if they go through [`matcher::Matcher::bounded`]
-//! or a meter of `ffwd-bounds`; by themselves they are not.
+//! The limits of a grammar bound calls that go through [`matcher::Matcher::bounded`] or a meter of
+//! `ffwd-bounds`, and no others.
 //!
-//! The crate knows no model, no sampling and no Python. It neither parses schemas nor grammars: the
-//! crates below do, and hand it a normal form.
+//! The crate knows no model, no sampling and no Python. The crates below parse schemas and
+//! grammars, and pass it a normal form.
 //!
 //! # Example
 //!

@@ -26,7 +26,7 @@ impl Graph {
         let first = found.into_iter().min_by_key(|&(vertex, rule)| (order(rule), vertex));
         let mut at = first.map_or(self.start, |(vertex, _)| vertex);
         // The rules whose bodies are the parts of the path. A body that only names another rule is
-        // the same part wherever that rule is named.
+        // that rule's part.
         let mut path: Vec<Option<(bool, RuleId)>> = Vec::new();
         let mut steps: FxHashMap<VertexId, usize> = FxHashMap::default();
         let (begun, cause) = loop {
@@ -47,7 +47,7 @@ impl Graph {
                 None => break (path.len(), cause(grammar, &self.vertices[at.index()])),
             }
         };
-        // The first of a cycle in the source; otherwise the innermost.
+        // Of a cycle the first in the source; otherwise the innermost.
         let circle = path[begun..].iter().flatten().copied();
         let before = path[..begun].iter().flatten().copied();
         let circle = circle.min_by_key(|&(is_name, rule)| (is_name, order(rule)));

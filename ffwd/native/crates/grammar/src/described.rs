@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::source::Excerpt;
 use super::{Grammar, Node, NodeId, Rule};
 
-/// A part of a grammar for people: in which rule it is, and where its source has that.
+/// A part of a grammar for people: its rule, and its position in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
     /// The rule, if the place is in one.

@@ -32,7 +32,7 @@ pub enum GrammarErrorKind {
     RepeatedRule,
     /// A rule accepts no text.
     NonProductive,
-    /// No text belongs to the grammar, as longest matches take what must follow them.
+    /// The grammar accepts no text, because longest matches consume what must follow them.
     Swallowed,
     /// A token is named that is not known.
     UnknownToken,

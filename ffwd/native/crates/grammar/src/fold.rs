@@ -18,13 +18,13 @@ use super::{Argument, Grammar, Lexeme, Lexing, Node, NodeId, RuleId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::regex::{Ast, Look};
 
-/// The largest lexeme that is put together, see [`weight`].
+/// The largest folded lexeme, see [`weight`].
 const MAX_WEIGHT: usize = 4096;
-/// The largest part that is written out in several places.
+/// The largest part that is copied into several places.
 const MAX_SHARED: usize = 256;
-/// How deeply the language of a lexeme that is put together may nest.
+/// How deeply the language of a folded lexeme may nest.
 const MAX_DEPTH: usize = 100;
-/// How much may be written out several times, and how much more for each part of a node.
+/// The budget for copies, and its increase for each part of a node.
 const BUDGET: usize = 1 << 16;
 const BUDGET_OF_PART: usize = 4;
 /// Sequences and alternatives within others of their kind are spliced up to this length.
@@ -72,7 +72,7 @@ impl Regular {
     }
 }
 
-/// How much a language takes to write out, about in expressions, and how deeply it nests.
+/// The size of a language, about in expressions, and how deeply it nests.
 fn weight(language: &Ast) -> (usize, usize) {
     const RANGES: usize = 4;
     const BYTES: usize = 16;
@@ -142,7 +142,7 @@ fn analyse(grammar: &Grammar, mut change: Option<ChangeRule<'_>>) -> (NodeLangua
         while let Some((id, next)) = stack.pop() {
             let index = id.0 as usize;
             if next == 0 && states[index] != FoldState::New {
-                // A node that is open calls itself, so it has no language yet, and never will.
+                // An open node refers to itself, so it has no language.
                 continue;
             }
             states[index] = FoldState::Open;
@@ -231,7 +231,7 @@ impl NodeLanguages {
         }
     }
 
-    /// The language that several nodes have together, if all have one and it is not too large.
+    /// The joint language of several nodes, if all have one and it is not too large.
     fn join(
         &self,
         parts: &[NodeId],

@@ -30,10 +30,10 @@ pub fn text_until(stops: &[String], excluding: &[String], max_chars: Option<u32>
     Ast::intersection(parts)
 }
 
-/// Any text up to a trigger, which is one of several, without one of the others in it.
+/// Any text up to one of several triggers, without another trigger in it.
 ///
-/// The first trigger to end counts, and of those that end together the longest. One that began within
-/// a longer one does not keep that from going on.
+/// The first trigger to end counts; of those that end together, the longest. A trigger that starts
+/// within a longer one does not stop the longer one.
 pub fn up_to_trigger(trigger: &str, triggers: &[String], excluding: &[String]) -> Ast {
     let mut parts = vec![Ast::concat([Ast::any_text(), Ast::literal(trigger)])];
     // No other one begins before this one and ends before or with it.

@@ -34,11 +34,11 @@ pub(crate) enum Vertex {
     Same(VertexId),
     /// A lexeme, a set of tokens, or a JSON value: the units of a text.
     Leaf(NodeId),
-    /// A part that the matcher reports, or limits: a node of the grammar, and what is inside.
+    /// A part that the matcher reports or limits: a node of the grammar, and its content.
     Marked(NodeId, VertexId),
     /// No text.
     Never,
-    /// A part that depends on a parameter, with its value: what it is made of is found later.
+    /// A part that depends on a parameter, with its value: its own parts are found later.
     Later(Key),
 }
 
@@ -63,7 +63,7 @@ pub struct LeafFacts {
     pub nullable: bool,
 }
 
-/// How many parts a grammar may have, those of rules with a parameter once for each of its values.
+/// How many parts a grammar may have. Parts of rules with a parameter count once for each value.
 pub(crate) const MAX_VERTICES: usize = 4_000_000;
 
 /// What the start of one grammar reaches.
@@ -86,16 +86,16 @@ pub struct Graph {
 /// When rules with a parameter are expanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expansion {
-    /// Few values beforehand, many when a text comes to them.
+    /// Few values in advance, many only when a text reaches them.
     #[default]
     AsNeeded,
     /// Every value before any text is read.
     Beforehand,
-    /// Every value when a text comes to it.
+    /// Every value only when a text reaches it.
     Later,
 }
 
-/// How many parts with values are expanded beforehand where they need not be.
+/// How many parts with values are expanded in advance if they need not be.
 const FEW_VALUES: usize = 5_000;
 /// The steps of a part with a value.
 const STEPS: usize = 16;
@@ -107,7 +107,7 @@ enum Mode<'g> {
     Beforehand(usize),
     /// Parts that depend on one are not examined.
     Later(&'g Values),
-    /// Each part once, and every condition is taken to hold.
+    /// Each part once, as if every condition held.
     WithoutValues,
 }
 
@@ -285,14 +285,14 @@ fn is_of_input(limit: LimitExceeded) -> bool {
     !limit.is_interruption() || limit.limit == COMPILE_STEPS
 }
 
-/// The limit on parts with values that are expanded beforehand.
+/// The limit on parts with values that are expanded in advance.
 const VALUES: &str = "parametric_parts";
 
-/// A graph, and where rules with a parameter come later what is known of these: the parts that they
-/// use, with their vertices.
+/// A graph and, if rules with a parameter are expanded later, the parts that they use, with their
+/// vertices.
 #[derive(Debug)]
 pub struct Expanded {
-    /// All that is known before any text is read.
+    /// The graph before any text is read.
     pub graph: Graph,
     pub(crate) values: Option<Arc<Values>>,
     pub(crate) used: Vec<(NodeId, VertexId)>,
@@ -363,8 +363,8 @@ impl Graph {
         Self::read(grammar, mode, &mut leaf, Vec::new()).map(|(graph, _)| graph)
     }
 
-    /// Refuses rules that have no text even if every condition holds. Whether some value lets a
-    /// text reach a rule is known only after all values, and a refusal must depend on none.
+    /// Refuses rules that have no text even if every condition holds. Whether some value makes a
+    /// rule reachable would take all values to find, and a refusal must not depend on one.
     fn check_without_values(
         grammar: &Grammar,
         leaf: &mut dyn FnMut(NodeId) -> Result<LeafFacts, GrammarError>,
@@ -375,7 +375,7 @@ impl Graph {
         }
     }
 
-    /// `used`: further parts that are read, whose vertices are handed back.
+    /// `used`: further parts to read, whose vertices are returned.
     fn read(
         grammar: &Grammar,
         mode: Mode<'_>,
@@ -486,13 +486,13 @@ pub(super) enum Need {
     Never,
 }
 
-/// The vertices of which something holds, where nothing does without a reason. Linear.
+/// The vertices with a property, as a least fixpoint: each needs a reason. Linear.
 fn fixpoint(vertices: &[Vertex], need: impl Fn(usize, &Vertex) -> Need) -> Vec<bool> {
     proven(vertices, need).into_iter().map(|order| order != u32::MAX).collect()
 }
 
-/// As [`fixpoint`], with the order in which it is seen, the nearest reason first; `u32::MAX` where it
-/// does not hold.
+/// As [`fixpoint`], with the order in which vertices get the property, the nearest reason first;
+/// `u32::MAX` without it.
 pub(super) fn proven(vertices: &[Vertex], need: impl Fn(usize, &Vertex) -> Need) -> Vec<u32> {
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); vertices.len()];
     // How many children are still missing.

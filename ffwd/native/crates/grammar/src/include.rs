@@ -48,7 +48,7 @@ impl Grammar {
     }
 }
 
-/// By how much the numbers of what is copied grow.
+/// The offsets that are added to the copied ids.
 struct Offsets {
     rules: u32,
     json: u32,

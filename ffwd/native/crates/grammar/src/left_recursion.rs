@@ -1,10 +1,10 @@
 //! Symbols of the parts of a grammar, without left recursion.
 //!
 //! Vertices that can begin with each other form a strongly connected set `S`. Within it each
-//! production reads `k → seed`, which begins with something outside, or `k → j α` with `j` in `S`.
-//! So a text of `i` is a seed of some `k`, and then the `α` on a way from `k` to `i` upwards:
-//! the left-corner transform. It is done for each `i` that is needed; vertices with the same ways
-//! are one, so that the ways of `E → E "+" T | T` are a plain repetition of `"+" T`.
+//! production reads `k → seed`, which starts outside of `S`, or `k → j α` with `j` in `S`. So a
+//! text of `i` is a seed of some `k`, followed by the `α`s on a path from `k` up to `i`: the
+//! left-corner transform. It is done for each `i` that is needed. Vertices with the same paths are
+//! merged, so the paths of `E → E "+" T | T` are a plain repetition of `"+" T`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,7 +31,7 @@ pub fn recursive_marks(graph: &Graph) -> Vec<NodeId> {
     marks.collect()
 }
 
-/// A place of a left recursion: what leads on, and where to.
+/// A left-recursive use: what follows it, and the vertex that it leads to.
 type Way = (SymbolId, VertexId);
 /// The vertices whose texts include those of a vertex, and the transitions from these.
 type Climb = (Vec<VertexId>, Vec<Way>);
@@ -42,7 +42,7 @@ pub(super) struct SymbolBuilder<'g> {
     pub symbols: &'g mut Symbols,
     /// The parts of vertices, and of left-recursive ones.
     known: FxHashMap<VertexId, SymbolId>,
-    /// Parts without a meaning.
+    /// Parts whose meaning is not found yet.
     pending: Vec<(u32, VertexId)>,
     steps: usize,
 }
@@ -148,7 +148,7 @@ impl<'g> SymbolBuilder<'g> {
         Ok(())
     }
 
-    /// The productions of a vertex without the empty text: what they begin with, and what follows.
+    /// The productions of a vertex without the empty text: the first part, and what follows it.
     fn productions(
         &mut self,
         vertex: VertexId,
@@ -237,7 +237,7 @@ impl<'g> SymbolBuilder<'g> {
         self.symbols.choice(parts, self.graph.nullable[target.index()])
     }
 
-    /// For each member what it is a text of too, and the ways on from all of these.
+    /// For each member, the members that contain its texts, and the transitions from all of these.
     fn closed(
         &mut self,
         members: &[VertexId],
@@ -268,7 +268,7 @@ impl<'g> SymbolBuilder<'g> {
         Ok(states)
     }
 
-    /// Members with the same ways to the target are of one class.
+    /// Members with the same paths to the target form one class.
     fn classes(
         &mut self,
         states: &[Climb],

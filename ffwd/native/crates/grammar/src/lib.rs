@@ -13,9 +13,9 @@
 //!   [`Grammar::repeat`], and [`Grammar::declare`] with [`Grammar::define`] for recursion.
 //! * [`GrammarError`] says what is wrong, with line, column and a caret.
 //!
-//! A compiler goes on from there: [`fold_regular`] makes lexemes as large as they can be,
-//! [`graph::Graph`] resolves rules and parameters, [`symbols::Symbols`] has no left recursion, and
-//! [`Live`] adds the symbols that come with the values of parameters while a text is read.
+//! A compiler then uses these: [`fold_regular`] merges lexemes, [`graph::Graph`] resolves rules and
+//! parameters, and [`symbols::Symbols`] has no left recursion. [`Live`] adds the symbols for values
+//! of parameters while a text is read.
 //!
 //! The crate does not read JSON Schemas: it keeps their texts. It names tokens by id or by name and
 //! does not know whether a vocabulary has them.
@@ -134,7 +134,7 @@ pub enum Node {
     Guard(Condition, NodeId),
     /// A text of a regular language.
     Lexeme(Lexeme),
-    /// One token that the model must write as a whole, mostly one that is no text.
+    /// One token that the model must write as a whole, usually a special token.
     Tokens(Arc<TokenSet>),
     /// A JSON value.
     Json(JsonId),
@@ -164,8 +164,8 @@ pub enum Lexing {
     /// Wherever the language allows it: the texts are all of the concatenations.
     Anywhere,
     /// Where no lexeme of the scope that may begin at the same place can continue, as in a lexer.
-    /// All that match up to there are read; if none does, the text is refused. A lazy one ends as
-    /// soon as it can, and only lazy ones that end there as well are read with it.
+    /// All lexemes that match up to there are accepted; without one the text is refused. A lazy
+    /// lexeme ends as soon as it can, and then only lazy ones that end there are accepted.
     Longest {
         /// The lexemes that it competes with.
         scope: ScopeId,
@@ -217,7 +217,7 @@ pub struct BitRange {
     pub length: u8,
 }
 
-/// What becomes of a parameter where a rule hands it on.
+/// The change of a parameter when a rule passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     /// The run counts one more, and stays at its largest value.
@@ -316,7 +316,7 @@ pub struct Json {
     pub schema: Arc<str>,
     /// Where the source of the grammar has it.
     pub place: Option<Place>,
-    /// As the options of the grammar say where it says nothing.
+    /// Its white space; `None` for that of the grammar's options.
     pub whitespace: Option<Whitespace>,
 }
 
@@ -337,8 +337,8 @@ pub enum SpanPart {
     /// All of it.
     #[default]
     Whole,
-    /// What is before its ending. That is the shortest text of its language that the whole ends with
-    /// and that has a text of the body's language before it.
+    /// The text before its ending. The ending is the shortest suffix in its language that follows a
+    /// text of the body's language.
     Body {
         /// What may come before the ending.
         body: Ast,
@@ -433,8 +433,8 @@ impl Grammar {
         Ok(id)
     }
 
-    /// Puts a text that no lexeme can take behind some of those that end at their longest match,
-    /// wherever they stand. Nothing is added to the grammar after that.
+    /// Puts a text that no lexeme can consume after some of the longest-match lexemes, wherever
+    /// they occur. Nothing may be added to the grammar after that.
     ///
     /// # Errors
     /// The grammar has too many nodes.
@@ -459,7 +459,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// One after the other; one alone is itself.
+    /// The nodes one after the other; a single one is returned as it is.
     pub fn seq(&mut self, parts: Vec<NodeId>) -> Result<NodeId, LimitExceeded> {
         match parts[..] {
             [one] => Ok(one),
@@ -467,7 +467,7 @@ impl Grammar {
         }
     }
 
-    /// Any of these; repeated ones count once, and one alone is itself.
+    /// Any of the nodes; repeated ones count once, and a single one is returned as it is.
     pub fn choice(&mut self, mut parts: Vec<NodeId>) -> Result<NodeId, LimitExceeded> {
         let mut seen = rustc_hash::FxHashSet::default();
         parts.retain(|&part| seen.insert(part));
@@ -555,7 +555,7 @@ impl Grammar {
         self.json_with(schema, place, None)
     }
 
-    /// With white space of its own.
+    /// As [`Self::json`], with its own white space.
     pub fn json_with(
         &mut self,
         schema: &str,
@@ -566,7 +566,7 @@ impl Grammar {
         self.add(Node::Json(JsonId(self.json.len() as u32 - 1)))
     }
 
-    /// What is inside, which the matcher reports whole.
+    /// The inner node as a span: the matcher reports all of its text.
     pub fn span(
         &mut self,
         kind: SpanKind,

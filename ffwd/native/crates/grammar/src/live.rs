@@ -14,7 +14,7 @@ use super::Node;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 
-/// How many symbols may come with values.
+/// How many symbols may be added with values.
 const MAX_GROWN: usize = 16_000_000;
 /// The steps of one part with a value.
 const STEPS: usize = 16;
@@ -104,7 +104,7 @@ impl Live {
         self.fixed.meaning(part)
     }
 
-    /// About how many bytes the symbols take that came with values.
+    /// The estimated memory in bytes of the symbols that were added with values.
     pub fn memory_bytes(&self) -> usize {
         self.grown.as_ref().map_or(0, |grown| grown.held.load(Ordering::Relaxed))
     }
@@ -189,7 +189,7 @@ impl Grow<'_> {
     fn symbol(&mut self, key: Key) -> Result<SymbolId, LimitExceeded> {
         let values = self.grown.values.clone();
         let mut key = key;
-        // Rules and conditions that stand for others only.
+        // Rules and conditions that only refer to other parts.
         while values.depends(key.0) {
             match values.grammar().node(key.0) {
                 Node::Rule(..) | Node::Guard(..) => match values.children(key).as_deref() {

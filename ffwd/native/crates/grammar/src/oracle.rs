@@ -1,7 +1,7 @@
 //! A slow recognizer of a grammar's texts, by sets of end positions, for tests of the front ends.
 //!
-//! A token by its id is the character of that number from U+E000 on, and one by its name is its
-//! name. Limits, guards and schemas are not supported.
+//! A token given by its id stands for the character U+E000 plus the id; a token given by name
+//! stands for its name. Limits, guards and schemas are not supported.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "only tests use it")]
 
@@ -21,7 +21,7 @@ pub fn accepts(grammar: &Grammar, text: &str) -> bool {
     assert!(text.len() < 64, "the text is too long for the oracle");
     let mut oracle = Oracle { grammar, text, ends: FxHashMap::default(), changed: true };
     let start = grammar.start.expect("the grammar has a start");
-    // A rule that calls itself is asked about with what was found the time before.
+    // A recursive rule uses the result of the previous round.
     while std::mem::take(&mut oracle.changed) {
         oracle.find(start, 0, &mut FxHashMap::default());
     }

@@ -19,10 +19,9 @@ struct NodeLanguage {
 
 /// The language of a node.
 ///
-/// # Errors
-/// It is not known to be regular: it has a JSON Schema, tokens, a rule that uses itself, a lexer, or
-/// what only a grammar has, such as a limit in tokens. A part of a sequence looks around itself, as
-/// then it is not known what it would see. Or the expression would be too large.
+/// # Errors It is not known to be regular: it has a JSON Schema, tokens, a recursive rule, a lexer,
+/// or a feature of grammars only, such as a limit in tokens. Or a part of a sequence has a
+/// lookaround, whose context is unknown there. Or the expression would be too large.
 pub fn language(grammar: &Grammar, root: NodeId) -> Result<Ast, GrammarError> {
     let mut known: rustc_hash::FxHashMap<NodeId, NodeLanguage> = rustc_hash::FxHashMap::default();
     let mut open: rustc_hash::FxHashSet<NodeId> = rustc_hash::FxHashSet::default();
@@ -42,7 +41,7 @@ pub fn language(grammar: &Grammar, root: NodeId) -> Result<Ast, GrammarError> {
             known.insert(id, combine(grammar.node(id), &parts)?);
             continue;
         }
-        // Met a second time with something missing: it is part of itself.
+        // A second visit with a part missing: the node is part of itself.
         if !open.insert(id) {
             return Err(refused(grammar, id, "a rule that uses itself"));
         }

@@ -35,7 +35,7 @@ pub struct Excerpt {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// The line, or what of a long one is near the place.
+    /// The line, or the part of a long line near the place.
     pub text: String,
     /// How many characters of `text` are before the place.
     pub(crate) before: usize,
@@ -55,7 +55,7 @@ impl Excerpt {
         let rest = after.split('\n').next().unwrap_or_default().trim_end_matches('\r');
         let skipped = (column - 1).saturating_sub(SHOWN / 2);
         let shown = begun.chars().skip(skipped).chain(rest.chars().take(SHOWN / 2));
-        // Characters without a width of their own would set the caret off.
+        // Characters without a width would misplace the caret.
         let plain = |character: char| if character.is_control() { ' ' } else { character };
         Self { line, column, text: shown.map(plain).collect(), before: column - 1 - skipped }
     }

@@ -52,8 +52,7 @@ pub enum Symbol {
     Marked(NodeId, SymbolId),
     /// The same texts without the empty one.
     NonEmpty(SymbolId),
-    /// A part of the grammar that may have itself as a part: what it stands for is found by
-    /// [`Symbols::meaning`].
+    /// A part of the grammar that may contain itself: [`Symbols::meaning`] resolves it.
     Part(u32),
     /// A part of a rule with a parameter, with its value: see [`super::live::Live::later`].
     Later(u32),
@@ -139,11 +138,11 @@ impl Symbols {
         symbols
     }
 
-    /// Finds what symbols begin with, from what a leaf or a later part does: of the others it is
-    /// all that their first symbols begin with.
+    /// Finds what symbols can start with. Leaves and later parts are given; any other symbol has
+    /// the union over its first symbols.
     ///
-    /// `order` has some symbols and all that they can begin with, in the order of ranks. The others
-    /// have the default.
+    /// `order` has some symbols and all that they can start with, by rank. The others have the
+    /// default.
     pub fn beginnings<F: Clone + Default>(
         &self,
         order: &[SymbolId],
@@ -282,7 +281,8 @@ impl Symbols {
         Some((self.values.as_ref()?, &self.keys))
     }
 
-    /// Whether parts of rules with a parameter come later, with the values that a text comes to.
+    /// Whether parts of rules with a parameter are added later, with the values that a text
+    /// reaches.
     pub fn has_values(&self) -> bool {
         self.values.is_some()
     }

@@ -1,4 +1,4 @@
-//! How symbols are put together: equal ones are one, and what adds no text is left out.
+//! Builds symbols: equal ones are shared, and parts that add no text are dropped.
 
 use std::collections::BTreeSet;
 
@@ -53,11 +53,11 @@ pub(super) trait Table {
         self.intern(Symbol::Choice(parts.into()), true)
     }
 
-    /// Whether parts are reported or limited: then a part that is left empty may be reported, too.
+    /// Whether parts are reported or limited: then an empty part may be reported, too.
     fn has_marks(&self) -> bool;
 
-    /// Any number of times. Repeats within repeats are taken apart, for `(a* | b)*` is `(a | b)*`: on
-    /// stacks there would be any number of them above each other.
+    /// Any number of times. Nested repeats are flattened, because `(a* | b)*` is `(a | b)*`: on
+    /// stacks they would pile up without bound.
     fn star(&mut self, inner: SymbolId) -> Result<SymbolId, LimitExceeded> {
         let mut parts: BTreeSet<SymbolId> = BTreeSet::new();
         self.add_repeated(inner, &mut parts)?;
@@ -81,7 +81,8 @@ pub(super) trait Table {
         self.intern(Symbol::Star(inner), true)
     }
 
-    /// Adds parts with which `(part | …)*` is `(inner | …)*`: none of them is a repeat, a choice or empty.
+    /// Adds parts such that `(part | …)*` equals `(inner | …)*`. None of them is a repeat, a choice
+    /// or empty.
     fn add_repeated(
         &mut self,
         inner: SymbolId,
@@ -110,8 +111,8 @@ pub(super) trait Table {
         Ok(())
     }
 
-    /// A part of a repeated choice without what it begins or ends with, if that is a repeat of what are
-    /// parts of the choice already, or of the rest: `(a b* | b)*` is `(a | b)*`, and `(a a*)*` is `a*`.
+    /// Removes a repeat at the start or end of a repeated choice's part, if its operand is a part
+    /// of the choice, or the rest: `(a b* | b)*` is `(a | b)*`, and `(a a*)*` is `a*`.
     fn without_repeats_at_ends(
         &mut self,
         part: SymbolId,
@@ -159,7 +160,7 @@ pub(super) trait Table {
         Ok(repeated.iter().all(is_known))
     }
 
-    /// The parts of a repeated choice without those that are several others, one after the other.
+    /// The parts of a repeated choice without those that are sequences of other parts.
     fn not_repeated(&self, parts: &[SymbolId]) -> Vec<SymbolId> {
         let bare = |id: SymbolId| match self.get(id) {
             &Symbol::NonEmpty(inner) => inner,

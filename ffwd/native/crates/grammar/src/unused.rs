@@ -15,8 +15,8 @@ pub struct UnusedRule {
 }
 
 impl Grammar {
-    /// The rules that a start does not reach, in the order of their sources. They change nothing:
-    /// what they say is checked by no more than the syntax.
+    /// The rules that a start does not reach, in the order of their sources. They have no effect,
+    /// and only their syntax is checked.
     pub fn unused_rules(&self, start: NodeId) -> Vec<UnusedRule> {
         let mut seen = vec![false; self.num_nodes()];
         let mut used = vec![false; self.rules.len()];
@@ -40,8 +40,8 @@ impl Grammar {
         unused
     }
 
-    /// For each of these, sorted by their places: what it is written in, and line and column from 1.
-    /// Linear, as texts may have very many rules.
+    /// The notation, line and column of each of these places, which are sorted. Linear, because
+    /// texts may have very many rules.
     pub fn positions(&self, rules: &[UnusedRule]) -> Vec<Option<(&'static str, usize, usize)>> {
         let mut read = Place { source: SourceId(u32::MAX), offset: 0 };
         let (mut line, mut column) = (1, 1);

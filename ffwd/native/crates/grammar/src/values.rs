@@ -3,8 +3,9 @@
 //! A part that depends on the parameter of the rule around it has one meaning for each value. The
 //! grammar without its conditions answers questions about all values at once. With every condition
 //! true, the answer covers everything possible; with every one false, only what always holds. If
-//! these differ, the parts of one value are examined, depth first and the nearest end first, until
-//! the answer is known. A part without an answer in this search has none: a least fixpoint.
+//! these differ, the parts of one value are examined until the answer is known, depth first and the
+//! nearest end first. The answer is a least fixpoint: a part that this search does not prove does
+//! not have the property.
 
 use std::sync::Arc;
 
@@ -46,9 +47,9 @@ struct Known {
     /// By question: whether it may hold, and whether it does in any case.
     may: [bool; 3],
     must: [bool; 3],
-    /// By when a text of it is found: the nearest end first.
+    /// The order in which texts of the parts are found: the nearest end first.
     order: u32,
-    /// Its first parts, as far as they are known without values.
+    /// Its first parts that are known without values.
     corners: Box<[NodeId]>,
 }
 
@@ -62,8 +63,8 @@ pub struct Values {
 }
 
 impl Values {
-    /// `Err` where parameters cannot be left for later: a part that depends on one may begin with
-    /// itself. It names the first rule of such parts, if there is one.
+    /// `Err` if parameters cannot be resolved later, because a part that depends on one may start
+    /// with itself. The error names the first rule of such parts, if there is one.
     ///
     /// # Errors
     /// As [`Graph::expanded`].
@@ -259,7 +260,7 @@ pub struct Facts {
 /// A part that is looked at.
 struct Looked {
     key: Key,
-    /// How many of its parts must still be shown.
+    /// How many of its parts must still be proved.
     missing: usize,
     shown: bool,
     /// Those that wait for it.
@@ -340,7 +341,7 @@ impl Facts {
                 return Ok(true);
             }
         }
-        // All that could show it was looked at.
+        // All parts that could prove it were examined.
         self.keep(question, &looked, false);
         Ok(false)
     }
@@ -427,7 +428,7 @@ impl Values {
         self.parts.get(&key.0).map_or(u32::MAX, |known| known.order)
     }
 
-    /// Whether no rank passes what ranks may be.
+    /// Whether all ranks are within the limit.
     pub fn has_ranks(&self) -> bool {
         self.parts.len() < (MAX_RANK / 16) as usize
     }

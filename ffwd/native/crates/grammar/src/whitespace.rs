@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// How values are set apart.
+/// The white space between values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhitespaceMode {
     /// As `json.dumps` writes a value with one pair of separators and one indentation, which the
@@ -54,7 +54,7 @@ impl Layout {
 }
 
 impl Layout {
-    /// Between items, between a key and its value, and what one level is indented by.
+    /// The separator of items, that of a key and its value, and the indentation of one level.
     pub fn parts(&self) -> (&str, &str, Option<&str>) {
         (&self.item_separator, &self.key_separator, self.indent.as_deref())
     }

@@ -21,8 +21,8 @@ pub struct Alternatives {
     pub strings: Vec<StringSpec>,
     pub objects: Vec<Arc<ObjectSpec>>,
     pub arrays: Vec<Arc<ArraySpec>>,
-    /// The same objects in one specification, whose exclusions say what the alternatives do: what
-    /// conjunctions are made of where alternatives would multiply.
+    /// The same objects in one specification, with exclusions instead of alternatives. Conjunctions
+    /// use it where alternatives would multiply.
     pub joined: Option<Arc<ObjectSpec>>,
 }
 
@@ -38,7 +38,7 @@ impl StringSpec {
             && self.one_of.is_none()
     }
 
-    /// Everything that is asked, as one language.
+    /// All constraints as one language.
     pub fn language(&self) -> Ast {
         let mut parts = self.languages.clone();
         if let Some(values) = &self.one_of {
@@ -64,7 +64,7 @@ impl StringSpec {
     }
 
     pub(super) fn values(values: Vec<Arc<str>>) -> Self {
-        // Mostly told apart by their first bytes, which are at hand where the texts are not.
+        // Usually the first bytes, which are stored inline, already differ.
         let begin = |value: &Arc<str>| {
             let mut bytes = [0; 8];
             let length = value.len().min(8);
@@ -81,7 +81,7 @@ impl StringSpec {
 }
 
 impl Property {
-    /// A name that must come, where the schema does not say in which place.
+    /// A required name to which the schema gives no place in the order.
     pub(super) fn required(name: Arc<str>) -> Self {
         Self { name, schema: SchemaId::ANY, required: true, free: true }
     }
@@ -226,7 +226,7 @@ fn simplify<T: Clone + Eq + Hash>(
     alternatives.retain(|alternative| seen.insert(alternative.clone()));
 }
 
-/// Makes one list of values of all that are nothing but a list of values.
+/// Merges all alternatives that are only lists of values.
 fn merge_strings(strings: &mut Vec<StringSpec>) {
     let is_list = |spec: &StringSpec| spec.one_of.is_some() && spec.languages.is_empty();
     if strings.iter().filter(|spec| is_list(spec)).count() < 2 {

@@ -1,9 +1,8 @@
 //! Schemas that apply themselves to the same value.
 //!
-//! A circle of references and `allOf` asks for nothing more than its members do. Each member means
-//! what all of them say together, since a schema conjoined with itself says nothing new. Such
-//! circles are opened. Others, through `not` or `oneOf` above all, have no meaning, and are
-//! refused.
+//! A circle of references and `allOf` demands nothing beyond its members. Each member means the
+//! conjunction of all of them, because a schema conjoined with itself adds nothing. Such circles
+//! are opened. Others, through `not` or `oneOf` above all, have no meaning, and are refused.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -114,8 +113,8 @@ impl Program {
         }
     }
 
-    /// The sets of schemas each of which asks for all others: the strongly connected components
-    /// that have a circle (Tarjan), in no particular order.
+    /// The sets of schemas that all demand each other: the strongly connected components with a
+    /// circle (Tarjan), in no particular order.
     fn conjoined_circles(&self) -> Vec<Vec<NodeId>> {
         const FRESH: u32 = u32::MAX;
         const LEFT: u32 = u32::MAX - 1;
@@ -170,8 +169,8 @@ impl Program {
         circles
     }
 
-    /// Gives all members of a circle the one meaning that they have: what their keywords say but
-    /// for the circle itself. Not where some ask what the others have evaluated, which has no end.
+    /// Gives all members of a circle their common meaning: their keywords without the circle
+    /// itself. Not if some ask what the others have evaluated, which has no end.
     fn open_circle(&mut self, members: &[NodeId]) {
         let mut numbers: Vec<(NodeId, usize)> = Vec::new();
         for &member in members {
@@ -206,7 +205,7 @@ impl Program {
         }
     }
 
-    /// Takes the members of a circle out of what a schema asks for in place.
+    /// Removes the members of a circle from a schema's in-place demands.
     fn leave_circle(&mut self, number: usize, members: &FxHashSet<NodeId>) {
         let schema = &self.schemas[number];
         let is_member = |node: NodeId| members.contains(&self.child(schema, node));
@@ -233,5 +232,5 @@ impl Program {
     }
 }
 
-/// Names of what members of circles say themselves, and the members.
+/// The names of the own keywords of circles' members, and the members.
 pub type CircleParts = FxHashMap<NodeId, NodeId>;

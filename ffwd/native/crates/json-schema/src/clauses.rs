@@ -20,7 +20,7 @@ use super::{KeyClass, ObjectSpec, Property, SchemaId};
 
 const OPEN: [KeyClass; 1] = [KeyClass { keys: None, schema: SchemaId::ANY }];
 
-/// The values of a name of which one is still to be tried.
+/// The untried values of a name.
 #[derive(Clone, Debug)]
 pub struct Cases {
     spec: Arc<ObjectSpec>,
@@ -28,7 +28,7 @@ pub struct Cases {
     property: usize,
     /// The constants, the last one first.
     values: Vec<ValueId>,
-    /// All other values, which come before.
+    /// All other values, which are tried first.
     others: Option<SchemaId>,
 }
 
@@ -41,8 +41,8 @@ fn of_one(property: Property) -> ObjectSpec {
 }
 
 impl Expander {
-    /// Adds to the alternatives of an implication the one specification that says the same, if it
-    /// can be said.
+    /// Adds to the alternatives of an implication an equivalent single specification, if there is
+    /// one.
     pub(super) fn join_implication(
         &mut self,
         program: &Program,
@@ -118,8 +118,8 @@ impl Expander {
         Ok(true)
     }
 
-    /// For each thing that a specification says, its exclusions aside, the objects that break it;
-    /// `None` where some are no specification.
+    /// For each constraint of a specification without its exclusions, the objects that break it;
+    /// `None` if some are not one specification.
     fn opposites(&mut self, spec: &ObjectSpec) -> Result<Option<Vec<ObjectSpec>>, LimitExceeded> {
         if spec.others != OPEN {
             return Ok(None);
@@ -145,8 +145,8 @@ impl Expander {
         Ok(Some(opposites))
     }
 
-    /// The ways for an object to differ from everything it excludes, as far as they can be told
-    /// without a pass over the exclusions; and whether these are all ways.
+    /// The ways for an object to differ from all of its exclusions that are found without a pass
+    /// over these; and whether they are all ways.
     pub(super) fn ways_at_once(
         &mut self,
         program: &Program,
@@ -263,13 +263,14 @@ impl Expander {
         Ok(Some(needs))
     }
 
-    /// The values of the required name that most exclusions tell apart by constants.
+    /// The values of the required name that most exclusions distinguish by constants.
     fn cases(
         &mut self,
         program: &Program,
         spec: &Arc<ObjectSpec>,
     ) -> Result<Option<Cases>, LimitExceeded> {
-        // How many exclusions ask for listed values of a name, all of these, and what asks for others.
+        // The number of exclusions that demand listed values of a name, these values, and the other
+        // demands.
         type Told = (usize, Vec<ValueId>, Vec<SchemaId>);
         let mut constants: FxHashMap<&str, Told> = FxHashMap::default();
         let required: FxHashMap<&str, usize> = spec
@@ -314,7 +315,7 @@ impl Expander {
         Ok(Some(Cases { spec, property, values, others }))
     }
 
-    /// The first case, and what is left of the others, which is looked into later.
+    /// The first case, and the rest of the others, which are examined later.
     pub(super) fn next_case(
         &mut self,
         program: &Program,

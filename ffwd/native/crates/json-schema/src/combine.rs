@@ -13,7 +13,7 @@ use super::program::Program;
 use super::{ArraySpec, Contains, ObjectSpec, Property, SchemaId, StringSpec};
 use ffwd_regular::regex::Ast;
 
-/// With more dependencies than this at one place they are no alternatives.
+/// More dependencies than this in one schema do not become alternatives.
 const MAX_DEPENDENT_ALTERNATIVES: usize = 4;
 
 impl Expander {
@@ -167,7 +167,7 @@ impl Expander {
         Ok(left)
     }
 
-    /// The arrays that are not as `spec` says.
+    /// The arrays that do not satisfy `spec`.
     fn array_negation(&mut self, spec: &ArraySpec) -> Result<Vec<ArraySpec>, LimitExceeded> {
         let any = ArraySpec::any();
         let mut others = Vec::new();
@@ -256,7 +256,7 @@ impl Expander {
         parts
     }
 
-    /// If the property is there, the whole object must be as `needed` says.
+    /// If the property is present, the whole object must satisfy `needed`.
     pub(super) fn dependent_schema(
         &mut self,
         program: &Program,
@@ -278,7 +278,7 @@ impl Expander {
     }
 }
 
-/// If the property is there, so must be the names.
+/// If the property is present, so must be the names.
 fn dependent_names(program: &Program, name: &str, names: &[NodeId]) -> Alternatives {
     let mut present = vec![Property::required(name.into())];
     for &needed in names {
@@ -294,8 +294,8 @@ fn dependent_names(program: &Program, name: &str, names: &[NodeId]) -> Alternati
     }
 }
 
-/// The same for many properties, whose alternatives would multiply: the objects that lack a name
-/// are excluded, all in one specification.
+/// The same for many properties, whose alternatives would multiply: one specification excludes the
+/// objects that lack a name.
 fn many_dependent_names(program: &Program, dependencies: &[(&str, &[NodeId])]) -> Alternatives {
     let mut seen: FxHashSet<(&str, &str)> = FxHashSet::default();
     let mut excluded = Vec::new();
@@ -321,7 +321,7 @@ fn many_dependent_names(program: &Program, dependencies: &[(&str, &[NodeId])]) -
     Alternatives { objects: vec![Arc::new(object)], ..Alternatives::any() }
 }
 
-/// Objects without the property, or as one of `present`.
+/// Objects without the property, or those of `present`.
 fn dependent(name: &str, present: Vec<Arc<ObjectSpec>>) -> Alternatives {
     let absent =
         Property { name: name.into(), schema: SchemaId::NEVER, required: false, free: true };

@@ -1,10 +1,10 @@
 //! Why no value satisfies a schema: a smallest part of it that no value satisfies.
 //!
 //! Keywords are dropped, and subschemas replaced by `true`, as long as no value satisfies the rest.
-//! Only such changes are tried that can make room for values and take none away, so the part that
-//! is left contradicts itself whatever stands beside it. `conflict_words` says what it is.
+//! Only changes are tried that can add values and remove none, so the remaining part contradicts
+//! itself whatever stands beside it. `conflict_words` describes it.
 //!
-//! All of this happens after the verdict, which it cannot change, with an effort of its own.
+//! The search runs after the verdict, which it cannot change, with its own budget.
 
 use rustc_hash::FxHashSet;
 
@@ -20,38 +20,51 @@ use super::reference::resolve;
 use super::resources::Resources;
 use super::satisfy::{Context, Solver};
 
-/// The part of a schema's steps that may be spent on the search.
-const SHARE: u64 = 32;
-/// The part of these that one question may take.
-const SHARE_OF_ONE: u64 = 8;
+/// The search may spend this fraction of a schema's steps.
+const SHARE: u64 = 8;
+/// One question may take this fraction of these.
+const SHARE_OF_ONE: u64 = 2;
 
-/// What makes a schema accept more.
+/// A change with which a schema accepts more.
 #[derive(Clone, Copy)]
-enum Change {
+pub(super) enum Change {
     /// Removes the child of a container: a keyword, a required name, a dependency.
     Drop(NodeId, NodeId),
     /// Makes a subschema accept every value.
     AcceptAll(NodeId),
 }
 
+impl Change {
+    /// The node that is removed or that accepts every value.
+    pub(super) fn node(self) -> NodeId {
+        match self {
+            Self::Drop(_, node) | Self::AcceptAll(node) => node,
+        }
+    }
+}
+
 /// A search for a smallest part that no value satisfies.
 pub struct Conflict {
     options: SchemaOptions,
-    /// The schema as it was, for the places of its nodes.
+    /// The original schema, for the places of its nodes.
     pub(super) whole: Document,
-    /// What is left of it.
+    /// The remaining part of it.
     pub(super) document: Document,
     pub(super) resources: Resources,
-    /// The schema that is looked at, which is the first without a value on the way into the document,
-    /// and the value on that way that must have it.
+    /// The innermost schema on the path into the document that has no value, and the value on that
+    /// path that must satisfy it.
     pub(super) root: NodeId,
     pub(super) step: Option<String>,
-    /// Subschemas that may accept less so that the whole accepts more: what is under `not`, say.
+    /// Subschemas that, by accepting less, may make the whole accept more: for example under `not`.
     tied: FxHashSet<NodeId>,
+    /// Subschemas that a reference leads to, which must not be removed.
+    referenced: FxHashSet<NodeId>,
+    /// Lists of `required` whose names are all needed.
+    settled: FxHashSet<NodeId>,
     /// Whether `unevaluatedProperties` or `unevaluatedItems` asks what others evaluate.
     evaluates: bool,
     left: u64,
-    /// Some question has not been answered, so that the rest may not be the smallest.
+    /// Whether some question is unanswered, so that the rest may not be minimal.
     pub(super) unclear: bool,
 }
 
@@ -73,6 +86,8 @@ impl Conflict {
             root: NodeId::ROOT,
             step: None,
             tied: FxHashSet::default(),
+            referenced: FxHashSet::default(),
+            settled: FxHashSet::default(),
             evaluates: false,
             left,
             unclear: false,
@@ -88,7 +103,7 @@ impl Conflict {
         (!conflict.unclear).then_some(conflict)
     }
 
-    /// Goes to a part that has no value by itself and that must have one, as far as there is one.
+    /// Descends to the innermost part that must have a value and has none.
     fn descend(&mut self, program: &Program) {
         let options = &self.options;
         let mut solver = Solver::new(Expander::new(options));
@@ -202,10 +217,11 @@ impl Conflict {
         }
     }
 
-    /// Looks at all that the root reaches. Whether it is known what references lead to where that
-    /// matters.
+    /// Examines the schemas that the root reaches. Returns whether the targets of references are
+    /// known where they matter.
     fn survey(&mut self) -> bool {
         self.tied.clear();
+        self.referenced.clear();
         let mut seen: FxHashSet<(NodeId, bool)> = FxHashSet::default();
         let mut pending = vec![(self.root, false)];
         while let Some((schema, tied)) = pending.pop() {
@@ -219,6 +235,9 @@ impl Conflict {
             let bounded = keywords.iter().any(|(word, _)| *word == Keyword::MaxContains);
             for &(keyword, value) in &keywords {
                 let parts = self.parts(keyword, value);
+                if keyword == Keyword::Reference {
+                    self.referenced.extend(&parts);
+                }
                 let tied = tied
                     || match keyword {
                         Keyword::Not | Keyword::If => true,
@@ -239,10 +258,10 @@ impl Conflict {
         true
     }
 
-    /// Whether a keyword can be dropped without taking room away.
+    /// Whether dropping a keyword removes no values.
     fn is_free(&self, keyword: Keyword, value: NodeId) -> bool {
         match keyword {
-            // The keywords beside them would get more to say.
+            // Without them, the keywords beside them would apply to more members.
             Keyword::Properties | Keyword::PatternProperties | Keyword::PrefixItems => false,
             Keyword::Items => !matches!(self.document.value(value), Value::Array(_)),
             Keyword::MinContains => {
@@ -252,7 +271,7 @@ impl Conflict {
         }
     }
 
-    /// Whether it does not matter to others what a keyword evaluates.
+    /// Whether no other keyword depends on what this one evaluates.
     fn is_apart(&self, keyword: Keyword) -> bool {
         !self.evaluates
             || !(keyword.applies_in_place()
@@ -267,7 +286,7 @@ impl Conflict {
                 ))
     }
 
-    fn whole_keywords(&self, schema: NodeId, changes: &mut Vec<Change>) {
+    pub(super) fn whole_keywords(&self, schema: NodeId, changes: &mut Vec<Change>) {
         let keywords = self.keywords(schema);
         if matches!(keywords[..], [(Keyword::Reference, _)]) {
             // It may hide what stands beside it.
@@ -279,9 +298,14 @@ impl Conflict {
         changes.extend(free.map(|&(_, value)| Change::Drop(schema, value)));
     }
 
-    fn parts_of_keywords(&self, schema: NodeId, changes: &mut Vec<Change>) {
-        for (keyword, value) in self.keywords(schema) {
+    pub(super) fn parts_of_keywords(&self, schema: NodeId, changes: &mut Vec<Change>) {
+        let keywords = self.keywords(schema);
+        // Unless other names have a schema, a property that accepts every value adds nothing.
+        let open = !self.evaluates
+            && !keywords.iter().any(|(word, _)| *word == Keyword::AdditionalProperties);
+        for (keyword, value) in keywords {
             match keyword {
+                Keyword::Required if self.settled.contains(&value) => {}
                 Keyword::Required => {
                     let names = self.document.items(value).iter();
                     changes.extend(names.map(|&name| Change::Drop(value, name)));
@@ -301,8 +325,13 @@ impl Conflict {
                 | Keyword::Items => {
                     let parts = self.parts(keyword, value).into_iter();
                     let parts = parts.filter(|part| !self.tied.contains(part));
-                    let parts = parts.filter(|&part| !self.accepts_all(part));
-                    changes.extend(parts.map(Change::AcceptAll));
+                    let removable = open && keyword == Keyword::Properties;
+                    changes.extend(parts.filter_map(|part| {
+                        if removable && !self.referenced.contains(&part) {
+                            return Some(Change::Drop(value, part));
+                        }
+                        (!self.accepts_all(part)).then_some(Change::AcceptAll(part))
+                    }));
                 }
                 _ => {}
             }
@@ -317,9 +346,14 @@ impl Conflict {
         let mut level = vec![self.root];
         let mut seen: FxHashSet<NodeId> = level.iter().copied().collect();
         while !level.is_empty() && !self.unclear {
+            for &schema in &level {
+                if !self.is_tied(schema) {
+                    self.reduce_names(schema);
+                }
+            }
             for collect in [Self::whole_keywords, Self::parts_of_keywords] {
                 let mut changes = Vec::new();
-                for &schema in level.iter().filter(|schema| !self.tied.contains(schema)) {
+                for &schema in level.iter().filter(|&&schema| !self.is_tied(schema)) {
                     collect(self, schema, &mut changes);
                 }
                 self.drop_most(&changes);
@@ -328,7 +362,7 @@ impl Conflict {
             for schema in level {
                 for (keyword, value) in self.keywords(schema) {
                     let parts = self.parts(keyword, value).into_iter();
-                    // Branches are told apart later, each alone.
+                    // Branches are explained later, each alone.
                     let alone = keyword != Keyword::AnyOf || parts.len() == 1;
                     let parts = parts.filter(|part| alone && !self.tied.contains(part));
                     next.extend(parts.filter(|&part| seen.insert(part)));
@@ -338,7 +372,20 @@ impl Conflict {
         }
     }
 
-    /// Without keywords that ask what others evaluate, if these are not the reason.
+    pub(super) fn is_tied(&self, schema: NodeId) -> bool {
+        self.tied.contains(&schema)
+    }
+
+    /// Keeps all names of a list of `required`.
+    pub(super) fn settle(&mut self, names: NodeId) {
+        self.settled.insert(names);
+    }
+
+    pub(super) fn charge(&mut self, effort: u64) {
+        self.left = self.left.saturating_sub(effort);
+    }
+
+    /// Drops the keywords that ask what others evaluate, if these are not the reason.
     fn drop_unevaluated(&mut self) {
         let mut changes = Vec::new();
         let mut seen: FxHashSet<NodeId> = FxHashSet::default();
@@ -372,7 +419,7 @@ impl Conflict {
         }
     }
 
-    fn try_without(&mut self, changes: &[Change]) -> bool {
+    pub(super) fn try_without(&mut self, changes: &[Change]) -> bool {
         let changed = changed(self.document.clone(), changes);
         let done = self.is_unsatisfiable(changed.clone());
         if done {
@@ -381,7 +428,7 @@ impl Conflict {
         done
     }
 
-    /// Goes on with one branch of a list; whether that leaves no value either.
+    /// Continues with one branch of a list. Returns whether that has no value either.
     pub(super) fn choose(&mut self, branches: NodeId, branch: NodeId) -> bool {
         let mut chosen = self.document.clone();
         chosen.retain(branches, |node| node == branch);
@@ -400,7 +447,7 @@ impl Conflict {
         self.survey();
     }
 
-    /// Whether no value satisfies what is left; false if that is not found out.
+    /// Whether no value satisfies a document; `false` if that is not decided.
     fn is_unsatisfiable(&mut self, document: Document) -> bool {
         if self.left == 0 {
             self.unclear = true;
@@ -410,14 +457,14 @@ impl Conflict {
         self.options.languages.begin();
         let verdict = self.verdict(document, &mut effort);
         effort = effort.saturating_add(self.options.languages.spent());
-        self.left = self.left.saturating_sub(effort);
+        self.charge(effort);
         match verdict {
             Ok(satisfiable) => !satisfiable,
             Err(SchemaError { kind: SchemaErrorKind::Limit { .. }, .. }) => {
                 self.unclear = true;
                 false
             }
-            // What is left is no schema: an exclusive bound without the bound, in draft 4.
+            // The rest is not a valid schema: an exclusive bound without the bound, in draft 4.
             Err(_) => false,
         }
     }

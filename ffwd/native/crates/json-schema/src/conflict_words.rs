@@ -13,24 +13,24 @@ use ffwd_regular::regex::Decimal;
 const MAX_VALUE: usize = 40;
 /// The most keywords that one message names.
 const MAX_KEYWORDS: usize = 6;
-/// The branches of `anyOf` that are explained, and how deep in each other.
+/// How many branches of `anyOf` are explained, and how deeply nested ones.
 const MAX_BRANCHES: usize = 3;
 const MAX_DEPTH: usize = 2;
 
-/// A keyword of one of the schemas that hold for a value; none for the schema `false`.
+/// A keyword of one of a value's schemas; none for the schema `false`.
 #[derive(Clone, Copy)]
-struct Item {
-    keyword: Option<Keyword>,
-    value: NodeId,
-    schema: NodeId,
+pub(super) struct Item {
+    pub(super) keyword: Option<Keyword>,
+    pub(super) value: NodeId,
+    pub(super) schema: NodeId,
 }
 
-/// Why no value has what some keywords ask for.
+/// Why no value satisfies some keywords.
 enum Why {
     /// The schema is `false`.
     False,
     Said(String),
-    /// Some value within has no valid one: the schemas that hold for it, and which value it is.
+    /// A part of the value has no valid value: its schemas, and which part it is.
     Within(Vec<NodeId>, String),
 }
 
@@ -84,9 +84,9 @@ impl Conflict {
         }
     }
 
-    /// The keywords that hold for one value, through references and `allOf`, without those that
-    /// have come to mean nothing.
-    fn items(&self, group: &[NodeId]) -> Vec<Item> {
+    /// The keywords that apply to one value, through references and `allOf`, without those that
+    /// have no effect any more.
+    pub(super) fn items(&self, group: &[NodeId]) -> Vec<Item> {
         let mut items = Vec::new();
         let mut seen: FxHashSet<NodeId> = FxHashSet::default();
         let mut pending: Vec<NodeId> = group.iter().rev().copied().collect();
@@ -132,7 +132,7 @@ impl Conflict {
         items
     }
 
-    fn is_false(&self, schema: NodeId) -> bool {
+    pub(super) fn is_false(&self, schema: NodeId) -> bool {
         matches!(self.document.value(schema), Value::Boolean(false))
     }
 
@@ -210,7 +210,7 @@ impl Conflict {
         Some(format!("no branch of `{name}` has a valid value ({})", said.join("; ")))
     }
 
-    /// A property that must be there and has no valid value.
+    /// A required property that has no valid value.
     fn property(&self, items: &[Item]) -> Option<Why> {
         let (mut names, mut names_differ) = (Vec::new(), None);
         for item in items {
@@ -288,13 +288,13 @@ impl Conflict {
         }
     }
 
-    /// The subschemas of a keyword that ask for anything.
+    /// The subschemas of a keyword that do not accept every value.
     fn demanding(&self, item: &Item) -> Vec<NodeId> {
         let parts = item.keyword.map_or_else(Vec::new, |keyword| self.parts(keyword, item.value));
         parts.into_iter().filter(|&part| !self.accepts_all(part)).collect()
     }
 
-    fn strings(&self, list: NodeId) -> Vec<&str> {
+    pub(super) fn strings(&self, list: NodeId) -> Vec<&str> {
         let names = self.document.items(list).iter();
         let names = names.filter_map(|&name| match self.document.value(name) {
             Value::String(name) => Some(name),
@@ -303,7 +303,7 @@ impl Conflict {
         names.collect()
     }
 
-    /// An item that must be there and has no valid value.
+    /// A required item that has no valid value.
     fn item(&self, items: &[Item]) -> Option<Why> {
         let (mut least, mut first, mut rest) = (None, Vec::new(), Vec::new());
         let (mut declared, mut closing) = (None, None);
@@ -368,8 +368,11 @@ impl Conflict {
         (contains == 1).then_some(Why::Within(schemas, said))
     }
 
-    /// A lower bound that is greater than the upper one, or as many names as there may not be.
+    /// A lower bound that is greater than the upper one, or too many required names.
     fn bounds(&self, items: &[Item], place: NodeId) -> Option<String> {
+        if let Some(said) = self.closed_count(items, place) {
+            return Some(said);
+        }
         let counts = |item: &&Item| item.keyword != Some(Keyword::Contains);
         let items: Vec<Item> = items.iter().filter(counts).copied().collect();
         let &[a, b] = &items[..] else { return None };
@@ -393,14 +396,31 @@ impl Conflict {
         None
     }
 
-    fn number(&self, node: NodeId) -> Option<Decimal> {
+    /// More properties asked for than are declared, where there may be no others.
+    fn closed_count(&self, items: &[Item], place: NodeId) -> Option<String> {
+        let of = |keyword| items.iter().find(|item| item.keyword == Some(keyword));
+        let (least, declared) = (of(Keyword::MinProperties)?, of(Keyword::Properties)?);
+        let closed = of(Keyword::AdditionalProperties)?;
+        let count = self.document.members(declared.value).len();
+        let beside = items.len() == 3 && declared.schema == closed.schema;
+        let more = self.number(least.value)? > (count as u64).into();
+        (beside && more && self.is_false(closed.value)).then(|| {
+            let least = self.named(least, place);
+            format!(
+                "{least} is greater than the number of `properties` ({count}), \
+                 and `additionalProperties` is false"
+            )
+        })
+    }
+
+    pub(super) fn number(&self, node: NodeId) -> Option<Decimal> {
         match self.document.value(node) {
             Value::Number(text) => decimal(&self.document, node, text).ok(),
             _ => None,
         }
     }
 
-    /// Values that `const` or `enum` lists, none of which has the rest.
+    /// Values of `const` or `enum`, none of which satisfies the other keywords.
     fn listed(&self, types: &[Item], others: &[Item], place: NodeId) -> Option<String> {
         let lists = [Keyword::Const, Keyword::Enum];
         let list = lists

@@ -1,8 +1,8 @@
-//! How many values a schema has, as far as it matters, and which they are where they are few.
+//! How many values a schema has, up to a cap, and which ones if they are few.
 //!
-//! Values are finite, so those of a schema are the least fixpoint of "built of values that were
-//! found already". Each schema has the set of values found so far, cut at a cap; where a set is cut,
-//! only its size is known. A cap that proves too small is doubled, until the steps of the call are
+//! Values are finite, so those of a schema are the least fixpoint of "built of values already
+//! found". Each schema has the set of values found so far, cut at a cap; where a set is cut, only
+//! its size is known. A cap that proves too small is doubled, until the steps of the call are
 //! spent: an answer is exact, or a limit.
 
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Counts {
     }
 }
 
-/// Values as they are found, up to a cap.
+/// Values found so far, up to a cap.
 #[derive(Debug)]
 pub struct Collected {
     values: FxHashSet<ValueId>,
@@ -153,7 +153,7 @@ pub struct Run {
     pending: Vec<SchemaId>,
     /// The schema that is being looked at.
     current: SchemaId,
-    /// The missing count: this many values of some schema were needed, and fewer were known.
+    /// The missing count: this many values of some schema were needed, but fewer were known.
     short: u64,
     /// How many schemas may still be visited.
     visits: usize,
@@ -217,7 +217,7 @@ impl Solver {
         if let Some(known) = self.known_count(schema, enough) {
             return Ok(Some(known));
         }
-        // As more and more is asked for, little is done again.
+        // The cap grows geometrically, so little work is repeated.
         let mut cap =
             enough.saturating_add(2).checked_next_power_of_two().unwrap_or(INFINITE).max(8);
         loop {
@@ -602,7 +602,7 @@ impl Solver {
         Ok(false)
     }
 
-    /// Objects without regard to exclusions.
+    /// Objects, ignoring exclusions.
     fn members(
         &mut self,
         context: Context<'_>,
@@ -703,11 +703,11 @@ impl Solver {
     }
 }
 
-/// The members of an object, those that must come first.
+/// The members of an object, the required ones first.
 struct ObjectMembers {
     lists: Vec<(Arc<str>, Arc<[ValueId]>)>,
     required: usize,
-    /// How many of the others must come, and may.
+    /// How many of the others are required, and how many are allowed.
     missing: u64,
     room: u64,
 }

@@ -1,5 +1,5 @@
-//! Arrays whose items must differ: whether they can be completed, and what the next item must not
-//! be so that they can.
+//! Arrays whose items must differ: whether they can be completed, and which values the next item
+//! must avoid.
 
 use super::counting::Source;
 use super::error::SchemaError;
@@ -13,14 +13,14 @@ use super::{ArraySpec, SchemaId};
 const MAX_CONTESTED: u64 = 1 << 10;
 
 impl ArraySpec {
-    /// Whether all that must come may be left out.
+    /// Whether no further item is required.
     pub fn asks_for_nothing(&self) -> bool {
         self.min_items == 0 && self.contains.iter().all(|contains| contains.min == 0)
     }
 }
 
 impl Solver {
-    /// Whether an array has items that are none of those that came.
+    /// Whether an array has items that differ from the earlier ones.
     pub(super) fn array_is_possible(
         &mut self,
         context: Context<'_>,
@@ -50,7 +50,7 @@ impl Solver {
         if spec.asks_for_nothing() {
             return Ok(Some(Vec::new()));
         }
-        // One more than came: the item itself.
+        // One more than the earlier items: the item itself.
         let mut source = Source::Known;
         let filling = Filling::new(self, context, &mut source, spec, came.len() as u64 + 1)?;
         let start = filling.begin(came);

@@ -59,7 +59,7 @@ struct Root {
     name: Box<str>,
 }
 
-/// The URIs of several schemas that are read together begin so, and end with their places.
+/// The prefix of the URIs of several schemas that are read together; their places follow it.
 const PARTS: &str = "ffwd:/schemas/";
 
 #[derive(Clone, Debug, Default)]
@@ -155,7 +155,7 @@ impl Document {
         document.append("", text, limits)
     }
 
-    /// Reads several schemas, each with what messages call it, behind a root that is no schema.
+    /// Reads several schemas, each with its name in messages, below a root that is no schema.
     pub fn of_parts(parts: &[(String, &str)], limits: DocumentLimits) -> Result<Self, SchemaError> {
         let mut document = Self::default();
         document.roots.push(Root { node: NodeId::ROOT, uri: "".into(), name: "".into() });
@@ -172,7 +172,7 @@ impl Document {
         parts.map(|root| root.node)
     }
 
-    /// Reads another document beside those that are there. The limits are for all together.
+    /// Reads another document. The limits cover all documents together.
     pub fn append(
         self,
         uri: &str,
@@ -259,7 +259,7 @@ impl Document {
         known.map(|root| root.node).filter(|_| !uri.is_empty())
     }
 
-    /// The node that a node is another name of, or itself.
+    /// The original of an alias; any other node itself.
     pub fn named(&self, node: NodeId) -> NodeId {
         let first = self.nodes.len() - self.aliases.len();
         match node.index().checked_sub(first) {
@@ -324,7 +324,8 @@ impl Document {
         Some(self.nodes[node.index()].parent).filter(|&parent| parent != node)
     }
 
-    /// The JSON pointer of a node, behind its document's name and a `#` if that is not the first.
+    /// The JSON pointer of a node, after its document's name and a `#` if that is not the first
+    /// document.
     pub fn pointer(&self, node: NodeId) -> String {
         let mut steps: Vec<String> = Vec::new();
         let mut child = self.named(node);

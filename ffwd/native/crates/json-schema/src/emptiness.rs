@@ -16,7 +16,7 @@ use ffwd_regular::regex::Ast;
 /// where that takes a search.
 const MAX_VALUES_MATCHED: usize = 64;
 
-/// Asks about languages, of which it knows the plain cases.
+/// Answers questions about languages; simple cases without asking the automaton.
 #[derive(Clone, Copy)]
 pub struct Emptiness<'o> {
     pub options: &'o SchemaOptions,
@@ -69,8 +69,8 @@ impl Emptiness<'_> {
         }
     }
 
-    /// The string alternative without the values that break its languages, where that can be told
-    /// one by one; `None` if nothing is left.
+    /// The string alternative without the values that break its languages, if each can be tested;
+    /// `None` if nothing is left.
     pub fn prune_string(&self, spec: &StringSpec) -> Result<Option<StringSpec>, LimitExceeded> {
         let as_it_is = || Ok((!self.string(spec)?).then(|| spec.clone()));
         let (Some(values), false) = (&spec.one_of, spec.languages.is_empty()) else {
@@ -125,7 +125,7 @@ impl Emptiness<'_> {
     }
 }
 
-/// Whether a text belongs to all languages; `None` where that takes long to say.
+/// Whether a text belongs to all languages; `None` if deciding that is expensive.
 fn belongs(languages: &[Ast], text: &str, work: &mut usize) -> Result<Option<bool>, LimitExceeded> {
     for language in languages {
         match language.holds(text, work) {
@@ -138,8 +138,8 @@ fn belongs(languages: &[Ast], text: &str, work: &mut usize) -> Result<Option<boo
     Ok(Some(true))
 }
 
-/// The length in characters of the shortest string of a language that is written without
-/// intersection, complement and lookaround; `None` if it has none, or that is not plain.
+/// The length in characters of the shortest string of a language without intersection, complement
+/// and lookaround; `None` if it has no string, or the length is not simple to find.
 fn shortest(language: &Ast) -> Option<u64> {
     match language {
         Ast::Empty

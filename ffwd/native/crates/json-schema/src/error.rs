@@ -68,7 +68,7 @@ pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What messages call one of several schemas, by its number from 1.
+/// The name of one of several schemas in messages, by its number from 1.
 pub(super) fn part_name(number: usize) -> String {
     format!("schema {number}")
 }
@@ -94,7 +94,7 @@ impl SchemaError {
         }
     }
 
-    /// The number, from 1, of the schema of several that it is about.
+    /// The number, from 1, of the schema at fault among several.
     pub fn part(&self) -> Option<usize> {
         in_part(&self.pointer).map(|(number, _)| number)
     }

@@ -31,19 +31,19 @@ pub enum Way {
     Needs(Needs),
     Object(ObjectWay),
     Array(ArrayWay),
-    /// An object of which one name has one of some values.
+    /// An object in which a name has one of some values.
     Cases(Cases),
 }
 
-/// An object, and members with further keys that it needs besides: the place of their class and
-/// what they must satisfy.
+/// An object, and the members with further keys that it also needs: the place of their class and
+/// their schema.
 #[derive(Clone, Debug)]
 pub struct ObjectWay {
     pub spec: Arc<ObjectSpec>,
     extra: SmallVec<[(usize, SchemaId); 2]>,
 }
 
-/// An array as far as its items have been chosen.
+/// An array whose first items are chosen.
 #[derive(Clone, Debug)]
 pub struct ArrayWay {
     spec: Arc<ArraySpec>,
@@ -81,7 +81,7 @@ impl Way {
 }
 
 impl ArraySpec {
-    /// Whether which items it can have depends on the others, so that they are chosen together.
+    /// Whether its items depend on each other, so that they are chosen together.
     fn items_depend(&self) -> bool {
         let mut counting = self.contains.iter().filter(|c| c.min > 0 || c.max.is_some());
         let several =
@@ -91,7 +91,7 @@ impl ArraySpec {
 }
 
 impl Expander {
-    /// The ways that a way splits into, the most promising last.
+    /// The refinements of a way, the most promising last.
     pub(super) fn ways_of_object(
         &mut self,
         program: &Program,
@@ -151,8 +151,8 @@ impl Expander {
         Ok(ways)
     }
 
-    /// All ways for an object not to be as the last of its exclusions says, the most promising
-    /// last. Each value of the object is one of theirs.
+    /// All ways for an object to break its last exclusion, the most promising last. Together they
+    /// cover each value of the object.
     pub(super) fn ways_past_an_exclusion(
         &mut self,
         program: &Program,
@@ -172,7 +172,7 @@ impl Expander {
         Ok(ways)
     }
 
-    /// The ways for an object not to be as an exclusion says.
+    /// The ways for an object to break an exclusion.
     pub(super) fn violations(
         &mut self,
         program: &Program,
@@ -299,7 +299,7 @@ impl Expander {
         let Some(base) = place.copied().or(spec.items).filter(|_| room > 0) else {
             return Ok(Vec::new());
         };
-        // Those of `contains` for which it matters whether the item is one of theirs.
+        // The `contains` whose counts depend on the item.
         let open: Vec<usize> = (0..spec.contains.len())
             .filter(|&at| {
                 let contains = &spec.contains[at];
@@ -360,7 +360,7 @@ impl Expander {
         Ok(ways)
     }
 
-    /// Two places get the same item; past the first two places after the prefix all are alike.
+    /// Two places get the same item; all places after the first two past the prefix are alike.
     pub(super) fn arrays_with_repeated_item(
         &mut self,
         program: &Program,

@@ -1,5 +1,5 @@
-//! Objects that must not be as another specification says: what is plain about it is turned into
-//! what they must be; the rest stays an exclusion.
+//! Objects that must not satisfy another specification. Simple parts of the exclusion become
+//! constraints; the rest stays an exclusion.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ const MAX_EXCLUSIONS: usize = 4096;
 
 /// The result of an exclusion beside the rest of an object.
 enum Exclusion {
-    /// No such object is meant by it.
+    /// It concerns no such object.
     Vacuous,
-    /// All such objects are.
+    /// It concerns all such objects.
     Everything,
     /// Only this must not hold.
     Spec(ObjectSpec),
@@ -31,7 +31,7 @@ fn places_of(spec: &ObjectSpec) -> FxHashMap<Arc<str>, usize> {
     properties.map(|(place, property)| (property.name.clone(), place)).collect()
 }
 
-/// Whether a specification is about the values of some names, and nothing else.
+/// Whether a specification constrains only the values of some names.
 fn is_of_names(spec: &ObjectSpec) -> bool {
     let open = [KeyClass { keys: None, schema: SchemaId::ANY }];
     spec.min_properties == 0
@@ -51,7 +51,7 @@ impl Expander {
         Ok(left)
     }
 
-    /// Returns the objects without any of some others.
+    /// Returns the objects that are none of some others.
     pub(super) fn objects_without_all(
         &mut self,
         program: &Program,
@@ -60,7 +60,7 @@ impl Expander {
     ) -> Result<(), LimitExceeded> {
         let (plain, nested): (Vec<_>, Vec<_>) =
             right.iter().partition(|spec| spec.excluded.is_empty());
-        // All at once, so that each is seen beside the object only once.
+        // All at once, so that each is compared with the object only once.
         if !plain.is_empty() {
             let mut kept = Vec::with_capacity(left.len());
             for mine in left.iter() {
@@ -91,7 +91,7 @@ impl Expander {
         Ok(())
     }
 
-    /// Without an object that excludes others itself.
+    /// Removes an object that has exclusions itself.
     fn object_without(
         &mut self,
         program: &Program,
@@ -112,7 +112,7 @@ impl Expander {
         Ok(rest)
     }
 
-    /// The object with exclusions that are plain resolved; `None` if nothing is left.
+    /// The object with simple exclusions resolved; `None` if nothing is left.
     pub(super) fn settle_exclusions(
         &mut self,
         program: &Program,
@@ -157,7 +157,7 @@ impl Expander {
         if positive.is_empty() {
             return Ok(Some(spec));
         }
-        // With more known, more may be plain; each round leaves fewer exclusions.
+        // A resolved exclusion may make others simple; each round leaves fewer exclusions.
         let mut known = positive.iter().chain(spec.excluded.iter().map(|spec| &**spec));
         if names && known.all(is_of_names) {
             return self.settle_names(program, spec, mine, positive);
@@ -186,8 +186,7 @@ impl Expander {
         }
         while !positive.is_empty() {
             let mut again: BTreeSet<usize> = BTreeSet::new();
-            // All that is known of a name at once: its values may be told apart by hundreds of
-            // constants.
+            // All constraints of a name at once: hundreds of constants may distinguish its values.
             let mut together: Vec<(Property, Vec<SchemaId>)> = Vec::new();
             let mut names: FxHashMap<Arc<str>, usize> = FxHashMap::default();
             for property in positive.drain(..).flat_map(|spec| spec.properties) {
@@ -358,7 +357,8 @@ impl Expander {
         if !same(spec, ObjectSpec { properties: vec![property.clone()], ..any.clone() }) {
             return Ok(None);
         }
-        // Required: absent or otherwise; not required: there and otherwise.
+        // The opposite of a required property is absent or different; that of an optional one is
+        // present and different.
         let schema = self.interner.negation(property.schema)?;
         let opposite = Property {
             name: property.name.clone(),

@@ -21,7 +21,7 @@ use super::values::{ValueId, Values};
 use super::{ArraySpec, ObjectSpec, SchemaId};
 use ffwd_bounds::meter;
 
-/// The alternatives of the schemas that were looked at, and how much work may still be done.
+/// The alternatives of the examined schemas, and the remaining budget.
 #[derive(Debug)]
 pub struct Expander {
     pub interner: Interner,
@@ -58,7 +58,7 @@ impl Expander {
         }
     }
 
-    /// About how many bytes of memory all that is known holds.
+    /// The estimated memory in bytes of all results.
     pub fn memory_bytes(&self) -> usize {
         self.held
             + self.known.capacity() * std::mem::size_of::<Option<Arc<Alternatives>>>()
@@ -102,7 +102,7 @@ impl Expander {
                 let node = program.schemas[number as usize].node;
                 self.interner.single(Atom::schema(node)).map_err(exceeded)
             }
-            // Only reachable nodes are asked for, and those have been read.
+            // Only reachable nodes are requested, and these have been read.
             Meaning::Unseen | Meaning::Pending | Meaning::Other | Meaning::Same(_) => {
                 Ok(SchemaId::NEVER)
             }
@@ -183,7 +183,8 @@ impl Expander {
                     if self.known(need).is_some() {
                         continue;
                     }
-                    // The reader has refused most circles; names of properties are left.
+                    // The reader has refused most circles, but not those through names of
+                    // properties.
                     if open.contains(&need) {
                         return Err(SchemaError::invalid(
                             None,
@@ -301,7 +302,7 @@ impl Expander {
         schema: &Schema,
     ) -> Result<Arc<Alternatives>, SchemaError> {
         let mut parts: Vec<Arc<Alternatives>> = Vec::new();
-        // Values come first: the keys of an object in `enum` come in the order written there.
+        // Values come first: the keys of an object in `enum` keep the order written there.
         if let Some(value) = schema.constant {
             parts.push(Arc::new(self.any_of_values(program, &[value])?));
         }

@@ -1,4 +1,4 @@
-//! The fidelity report: what becomes of each keyword of a schema.
+//! The fidelity report: the treatment of each keyword of a schema.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const MAX_CHARACTERS: usize = 64 << 20;
 pub enum Fidelity {
     /// It holds, exactly.
     Enforced,
-    /// It asks for nothing: an annotation, or a keyword that its place or dialect makes one.
+    /// It has no effect: an annotation, or a keyword that its position or dialect makes one.
     Ignored,
     /// It is not supported and was left out.
     Widened,
@@ -46,7 +46,7 @@ pub struct KeywordFidelity {
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// What becomes of it.
+    /// Its treatment.
     pub fidelity: Fidelity,
     /// Why it is not enforced.
     pub reason: String,
@@ -94,7 +94,7 @@ pub fn fidelity_report(
 struct PendingSchema {
     node: NodeId,
     pointer: String,
-    /// Whether values are held against it.
+    /// Whether it applies to values.
     applies: bool,
 }
 
@@ -217,7 +217,7 @@ impl Reporter<'_> {
         }
     }
 
-    /// Why a keyword asks for nothing where it stands.
+    /// Why a keyword has no effect at its position.
     fn without_effect(
         &self,
         keyword: Keyword,
@@ -255,7 +255,7 @@ fn reads_lists(document: &Document, rules: Rules, schema: NodeId) -> bool {
     matches!(items, Some(Value::Array(_))) && !(rules.dialect == Dialect::Draft2020 && rules.named)
 }
 
-/// Why a member that is no keyword for values asks for nothing; `None` if it names something.
+/// Why a member that is no keyword for values has no effect; `None` if it names something.
 fn no_keyword(document: &Document, rules: Rules, key: &str, value: NodeId) -> Option<String> {
     let dialect = rules.dialect;
     Some(match key {

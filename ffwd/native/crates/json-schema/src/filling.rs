@@ -1,8 +1,8 @@
 //! Arrays in which items depend on each other: which values their places can be filled with, where
 //! all must differ and `contains` count.
 //!
-//! Which `contains` a value satisfies is its *label*. Values with different labels are different, so
-//! whether items can all differ is asked label by label, of a flow from places to values.
+//! Which `contains` a value satisfies is its *label*. Values with different labels differ. So
+//! whether all items can differ is decided label by label, with a flow from places to values.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -18,7 +18,7 @@ use super::{ArraySpec, Contains, SchemaId};
 /// How many `contains` may count at once in one array.
 pub const MAX_CONTAINS: usize = 8;
 
-/// More values than the items of one array, for which the tries of those that came have no room.
+/// More values than one array can have items, by the size of the tries of earlier items.
 const NEVER_ALL: u64 = 1 << 20;
 
 /// The values of a place with one label.
@@ -39,7 +39,7 @@ impl LabelValues {
 struct Label {
     /// For each domain, its values with this label.
     kinds: Vec<LabelValues>,
-    /// The values that some domain has few of, those that the same domains have together.
+    /// The values of domains that have few, grouped by the domains that contain them.
     classes: Vec<Vec<ValueId>>,
     /// For each domain that has few values, its classes.
     of_domain: Vec<Vec<usize>>,
@@ -51,7 +51,7 @@ pub struct Filling {
     labels: Vec<Label>,
     /// For each label, the `contains` that count it.
     bits: Vec<u32>,
-    /// The domains of the first places, up to where all that follow are alike.
+    /// The domains of the first places, up to the place from which all are alike.
     heads: Vec<usize>,
     /// The domain of the others, if there may be any.
     tail: Option<usize>,
@@ -65,25 +65,25 @@ pub struct Filling {
     class_of: FxHashMap<ValueId, (usize, usize)>,
 }
 
-/// An array as far as it has been filled.
+/// A partly filled array.
 #[derive(Clone, Debug)]
 pub struct Filled {
     place: u64,
     /// How many items each `contains` has counted.
     counts: SmallVec<[u64; 4]>,
-    /// For each label, how many values of each class have not come.
+    /// For each label, the number of unused values of each class.
     left: Vec<Vec<u64>>,
 }
 
-/// A choice of labels for the first places: the counts, and for each label how many places of each
-/// domain have it.
+/// A choice of labels for the first places: the counts and, for each label, its number of places in
+/// each domain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Choice {
     counts: SmallVec<[u64; 4]>,
     taken: Vec<(usize, usize, u64)>,
 }
 
-/// How many items of one label may still come, for each that is left to choose.
+/// For each label that is not chosen yet, how many of its items are still allowed.
 struct Tail<'a> {
     bits: &'a [u32],
     most: &'a [u64],
@@ -138,7 +138,7 @@ impl Filling {
             longest,
             class_of: FxHashMap::default(),
         };
-        // Labels that count much first.
+        // Labels that count for many `contains` come first.
         filling.bits.sort_by_key(|bits| std::cmp::Reverse(bits.count_ones()));
         let needed = if spec.unique { longest.saturating_add(came) } else { 1 };
         for bits in filling.bits.clone() {
@@ -232,8 +232,8 @@ impl Filling {
         Ok(())
     }
 
-    /// The values that may be missing once others have come. `None` if they are too many to be
-    /// listed, and few enough to come all.
+    /// The values that may be lacking after other items. `None` if they are too many to list but
+    /// few enough to be all used.
     pub fn contested(&self) -> Option<Vec<ValueId>> {
         let mut all = Vec::new();
         for label in &self.labels {
@@ -250,7 +250,7 @@ impl Filling {
         Some(all)
     }
 
-    /// Before the first item, after values that must not come again.
+    /// The state before the first item, given values that must not be repeated.
     pub fn begin(&self, came: &[ValueId]) -> Filled {
         let sizes = |label: &Label| label.classes.iter().map(|class| class.len() as u64).collect();
         let mut filled = Filled {
@@ -271,7 +271,7 @@ impl Filling {
         head.copied().or(self.tail).filter(|_| self.max_items.is_none_or(|max| place < max))
     }
 
-    /// The counts after an item with a label at a place; `None` if they are too many.
+    /// The counts after an item with a label at a place; `None` if they exceed their maxima.
     fn counted(&self, counts: &[u64], label: usize, place: u64) -> Option<SmallVec<[u64; 4]>> {
         let mut after = SmallVec::from_slice(counts);
         for (bit, contains) in self.contains.iter().enumerate() {
@@ -407,7 +407,7 @@ impl Filling {
         self.label_flow(expander, filled, 0, &taken)
     }
 
-    /// Whether the places after the first ones can complete what was chosen for these.
+    /// Whether the places after the first ones can complete a choice.
     fn has_tail(
         &self,
         expander: &mut Expander,
@@ -449,8 +449,8 @@ impl Filling {
         tail.choose(expander, 0, &missing, &rooms, total, room)
     }
 
-    /// The values that the next item must not be so that the array can be completed after it: `None`
-    /// if it cannot be completed whatever the item is. Values that came are none of these.
+    /// The values that the next item must avoid so that the array can be completed, without the
+    /// earlier items. `None` if no item allows that.
     pub fn essential(
         &self,
         expander: &mut Expander,
@@ -493,8 +493,8 @@ impl Filling {
         Ok(Some(essential))
     }
 
-    /// Adds the arrays to what is found. Gives back how many values of some item would have been
-    /// needed where more were not known.
+    /// Adds the arrays to the found values. Returns the missing count, if more values of some item
+    /// were needed than are known.
     pub fn collect(
         &self,
         expander: &mut Expander,
@@ -504,7 +504,7 @@ impl Filling {
         if !self.can_be_filled(expander, &start, None)? {
             return Ok(0);
         }
-        // Any item of many may be any other one but its neighbours.
+        // Each of many items may equal any other one but its neighbours.
         let mut short = 0;
         let mut some = false;
         for place in 0..=self.heads.len() as u64 {
@@ -586,7 +586,7 @@ impl Filling {
                 let lengths = (longest - shortest).saturating_add(1);
                 all.saturating_add(product.saturating_mul(lengths))
             }
-            // As long as there are more, each length has at least twice as many.
+            // While there are more, each further length has at least twice as many.
             _ if longest - shortest >= 64 => u64::MAX,
             _ => {
                 (shortest..=longest)
@@ -695,7 +695,7 @@ impl Tail<'_> {
         if self.failed.contains(&key) {
             return Ok(false);
         }
-        // No more than something misses: an array can do without the others.
+        // At most as many as some place lacks: an array does not need the others.
         let wanted = (0..missing.len()).filter(|&bit| counts(bit)).map(|bit| missing[bit]);
         let wanted = wanted.max().unwrap_or(0).max(total);
         let allowed = (0..rooms.len()).filter(|&bit| counts(bit)).map(|bit| rooms[bit]);

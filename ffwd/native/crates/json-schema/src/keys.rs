@@ -12,8 +12,8 @@ use super::{KeyClass, ObjectSpec, Property, SchemaId};
 use ffwd_regular::regex::Ast;
 
 impl Expander {
-    /// The classes that patterns make, of which several may match a key; `additional` is what the
-    /// other keys must satisfy.
+    /// The classes of keys under patterns, several of which may match a key. `additional` is the
+    /// schema of the other keys.
     pub(super) fn key_classes(
         &mut self,
         program: &Program,
@@ -182,14 +182,14 @@ impl Expander {
     }
 }
 
-/// Whether no text of one language begins as one of the other.
+/// Whether no text of one language is a prefix of a text of the other, nor the reverse.
 fn start_apart(left: &Ast, right: &Ast) -> bool {
     let (left, right) = (start(left), start(right));
     let shared = left.len().min(right.len());
     left.as_bytes()[..shared] != right.as_bytes()[..shared]
 }
 
-/// How all texts of a language begin, as far as it is plain.
+/// The common prefix of all texts of a language, as far as it is simple to find.
 fn start(language: &Ast) -> &str {
     match language {
         Ast::Literal(text) => text,

@@ -13,10 +13,10 @@ pub(super) const MAX_KEYS: usize = 64;
 /// How many texts a language may have to be listed as values.
 pub(super) const MAX_TEXTS: usize = 4096;
 
-/// A text that hardly any pattern concerns.
+/// A text that hardly any pattern mentions.
 const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
 
-/// Remembers what was asked.
+/// A cache of answers about languages.
 pub struct Languages {
     oracle: Oracle,
     limits: Limits,
@@ -48,7 +48,7 @@ impl Languages {
         if *language == Ast::Empty {
             return Ok(true);
         }
-        // Few patterns say anything of such a text, so that what excludes some keys has it.
+        // Few patterns mention such a text, so a language that excludes some keys contains it.
         if matches!(language.matches(UNLIKELY), Ok(true)) {
             return Ok(false);
         }
@@ -77,7 +77,7 @@ impl Languages {
         Ok(contains)
     }
 
-    /// All texts of a language, where it plainly has at most `most`.
+    /// All texts of a language that clearly has at most `most`.
     pub fn list(
         &mut self,
         language: &Ast,
@@ -103,8 +103,8 @@ fn is_member(language: &Ast, text: &str) -> Result<bool, LimitExceeded> {
     language.matches(text)
 }
 
-/// Returns [`words`], and the languages that must also contain them: for an intersection all
-/// operands but their own.
+/// Returns [`words`], and the languages that must also contain them: for an intersection, all other
+/// operands.
 fn words_and_checks(language: &Ast, most: usize) -> Option<(Vec<String>, Vec<&Ast>)> {
     let Ast::Intersection(parts) = language else {
         let checks = if needs_check(language) { vec![language] } else { Vec::new() };
@@ -117,7 +117,7 @@ fn words_and_checks(language: &Ast, most: usize) -> Option<(Vec<String>, Vec<&As
     Some((words, checks))
 }
 
-/// Whether [`words`] may give more than the language has.
+/// Whether [`words`] may return more than the language has.
 fn needs_check(language: &Ast) -> bool {
     match language {
         Ast::Intersection(_) | Ast::Complement(_) => true,

@@ -9,7 +9,7 @@ use ffwd_regular::regex::decimal::MAX_EXPONENT;
 use ffwd_regular::regex::MAX_EXCLUDED_STEPS;
 use ffwd_regular::regex::{Bound, Decimal};
 
-/// Multiples that are looked at to find those which are not excluded.
+/// How many multiples are examined to find those that are not excluded.
 const MAX_MULTIPLES_SEEN: usize = 1 << 18;
 
 /// The multiples `k × step` of a range, where `k` lies between two bounds.
@@ -23,8 +23,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// The lattice that a range without `one_of` asks for; none if it allows numbers of any
-    /// precision.
+    /// The lattice of a range without `one_of`; none if it allows numbers of any precision.
     pub fn of(range: &NumberRange) -> Result<Option<Self>, LimitExceeded> {
         let Some(step) = common_step(range)? else { return Ok(None) };
         let ends = [&range.minimum, &range.maximum].into_iter().flatten();
@@ -64,9 +63,10 @@ impl Lattice {
 
     /// Returns the values in order, `None` if they are more than `most`.
     ///
-    /// Of `2^n` successive multiples at least one is no multiple of any of `n` other steps, unless
-    /// all are multiples of one of these. A system of `n` classes that covers that many successive
-    /// integers covers them all, and it does not cover the successors of the multiples of all.
+    /// Among `2^n` successive multiples at least one is no multiple of any of `n` other steps,
+    /// unless all are multiples of one of these. The reason: `n` residue classes that cover `2^n`
+    /// successive integers cover all integers, but they cannot cover the successors of the steps'
+    /// common multiples.
     pub fn list(
         &self,
         range: &NumberRange,
@@ -118,7 +118,7 @@ fn too_large() -> LimitExceeded {
     LimitExceeded { limit: "number_exponent", maximum: MAX_EXPONENT as u64 }
 }
 
-/// The step of which all values of the range are multiples.
+/// The step that divides all values of the range.
 pub fn common_step(range: &NumberRange) -> Result<Option<Decimal>, LimitExceeded> {
     let integral = !range.kinds.overlaps(NumberKinds::FRACTIONS);
     let mut common = integral.then(|| Decimal::from(1));

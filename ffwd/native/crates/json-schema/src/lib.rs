@@ -1,9 +1,9 @@
 //! JSON Schema, from a document to a normal form that says per JSON type what is allowed.
 //!
-//! The idea: a schema is a conjunction of subschemas, and whoever writes a value needs to know its
-//! alternatives. So an interned [`SchemaId`] stands for a set of demands, and [`SchemaSet::normal`]
-//! brings it, when asked, to a [`Normal`]: for each type a list of alternatives of which one must
-//! hold, without references, `allOf`, `oneOf` or `not`, and none that no value satisfies.
+//! The idea: a schema is a conjunction of subschemas, but writing a value needs its alternatives.
+//! So an interned [`SchemaId`] stands for a set of demands, and [`SchemaSet::normal`] converts it
+//! to a [`Normal`]: for each type, a list of alternatives of which one must hold. These have no
+//! references, `allOf`, `oneOf` or `not`, and each is satisfiable.
 //!
 //! Start with these:
 //!
@@ -12,10 +12,10 @@
 //! * [`SchemaOptions`]: limits, and [`Parsing`]: the [`Policy`] for unsupported keywords, and a
 //!   [`Registry`] of the documents that references may lead to; nothing is fetched
 //! * [`SchemaError`]: what is wrong with a schema, and the JSON pointer where
-//! * [`fidelity_report`]: what becomes of each keyword
+//! * [`fidelity_report`]: the treatment of each keyword
 //!
-//! This crate does not know automata, bytes or tokens, nor in which layout a value is written.
-//! Whether a pattern has any text is a question that its caller answers, in [`SchemaOptions::new`].
+//! This crate does not know automata, bytes, tokens or layouts. Its caller answers whether a
+//! pattern has any text, in [`SchemaOptions::new`].
 //!
 //! ```
 //! use ffwd_json_schema::{SchemaErrorKind, SchemaOptions, SchemaSet};
@@ -51,11 +51,11 @@
 //! 4. `expand`, `own`, `keys` and `merge`: the constraints on one value become alternatives per
 //!    JSON type (`alternatives`, `number_range`, `lattice`, `languages`), and `numbers` are written. `combine` and `exclude`
 //!    join them by logic, `unevaluated` with the members that they have evaluated.
-//! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value, and for items that
-//!    depend on each other how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
+//! 5. `satisfy`, `evidence` and `emptiness`: whether an alternative has a value. For items that
+//!    depend on each other, also how many (`counting`, `holds`, `filling`, `matching`, `distinct`).
 //!    `normalise`: the alternatives with a value are the [`Normal`] form.
-//! 6. `conflict` and `conflict_words`: the keywords that are the reason if no value satisfies the
-//!    schema.
+//! 6. `conflict`, `conflict_names` and `conflict_words`: the keywords that are the reason if no
+//!    value satisfies the schema.
 
 #![deny(missing_docs)]
 
@@ -64,6 +64,7 @@ mod circles;
 mod clauses;
 mod combine;
 mod conflict;
+mod conflict_names;
 mod conflict_words;
 mod counting;
 mod dialect;

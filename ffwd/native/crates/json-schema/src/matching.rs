@@ -1,4 +1,4 @@
-//! Values for places, where all must differ: a flow from places of one kind to values of one class.
+//! Assigns different values to places: a flow from places of one kind to values of one class.
 
 use std::collections::VecDeque;
 
@@ -17,8 +17,8 @@ pub struct Flow<'a> {
     pub work: usize,
 }
 
-/// A path to a value that is left: the class at its end, for each class the domain that takes from
-/// it, and for each domain the class that it gives back.
+/// A path to an unused value: the class at its end, for each class the domain that takes from it,
+/// and for each domain the class that it returns to.
 struct Path {
     end: usize,
     taker: Vec<Option<usize>>,
@@ -60,8 +60,8 @@ impl<'a> Flow<'a> {
         None
     }
 
-    /// Gives values to `wanted` more places of a domain, along augmenting paths, and says to how
-    /// many. Places that have values keep as many.
+    /// Assigns values to up to `wanted` more places of a domain along augmenting paths, and returns
+    /// to how many. Places with values keep one.
     pub fn fill(&mut self, domain: usize, wanted: u64) -> u64 {
         let mut open = wanted;
         while open > 0 {
@@ -86,7 +86,7 @@ impl<'a> Flow<'a> {
         wanted - open
     }
 
-    /// Whether all places that have values can still have some if a class loses one.
+    /// Whether all places with values can still have one if a class loses one value.
     pub fn can_spare(&mut self, class: usize) -> bool {
         self.left[class] > 0
             || (0..self.classes.len())
@@ -98,7 +98,8 @@ impl<'a> Flow<'a> {
 mod tests {
     use super::*;
 
-    /// Whether places can have values of their own, and which values they cannot spare, by trying.
+    /// Whether places can have different values, and which values they cannot spare, by brute
+    /// force.
     fn by_trying(places: &[Vec<usize>], without: &[usize]) -> bool {
         match places.split_first() {
             None => true,

@@ -1,4 +1,4 @@
-//! About how many bytes of memory what is known of schemas takes.
+//! The estimated memory of the results about schemas.
 
 use super::alternatives::Alternatives;
 use super::intern::Interner;

@@ -17,7 +17,7 @@ use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, Strin
 /// exclusions of one specification.
 const MAX_MULTIPLIED: usize = 64;
 
-/// Alternatives of objects, and the one specification that says the same, if it can be said.
+/// Alternatives of objects, and an equivalent single specification, if there is one.
 type Objects = (Vec<Arc<ObjectSpec>>, Option<Arc<ObjectSpec>>);
 
 impl Expander {
@@ -51,7 +51,7 @@ impl Expander {
                 kept.iter().map(|part| &part.numbers[..]),
                 |range| range.is_any(),
                 |expander, left, right| {
-                    // Each step that is excluded is held against all others.
+                    // Each excluded step is compared with all others.
                     let excluded = left.not_multiple_of.len() + right.not_multiple_of.len();
                     let listed = |range: &NumberRange| range.one_of.as_ref().map_or(0, |v| v.len());
                     expander.charge(1 + excluded * excluded + listed(left) + listed(right))?;
@@ -76,7 +76,7 @@ impl Expander {
         }))
     }
 
-    /// One alternative of each list, in all ways.
+    /// All combinations of one alternative from each list.
     fn product<'p, T: Clone + Eq + Hash + 'p>(
         &mut self,
         lists: impl Iterator<Item = &'p [T]>,
@@ -153,7 +153,7 @@ impl Expander {
         if !several {
             return Ok((objects, None));
         }
-        // The others multiply beside what all implications come to.
+        // The others are multiplied with the merged implications.
         let Some(joined) = joined else { return Ok((Vec::new(), None)) };
         let mut lists: Vec<&[Arc<ObjectSpec>]> = vec![std::slice::from_ref(&joined)];
         let others = parts.iter().zip(&all).filter(|(_, joined)| joined.is_none());
@@ -169,7 +169,7 @@ impl Expander {
         Ok((objects, None))
     }
 
-    /// One alternative of each part, in all ways.
+    /// All combinations of one alternative from each part.
     fn object_product(
         &mut self,
         program: &Program,
@@ -286,8 +286,8 @@ impl Expander {
         self.settle_object(program, spec)
     }
 
-    /// The canonical form of an object, with its exclusions seen in the light of the rest; `None` if
-    /// that is plainly no object.
+    /// The canonical form of an object, with its exclusions simplified by the rest; `None` if it is
+    /// clearly empty.
     pub(super) fn settle_object(
         &mut self,
         program: &Program,
@@ -311,7 +311,8 @@ impl Expander {
         if spec.others.is_empty() {
             spec.properties.retain(|property| property.schema != SchemaId::NEVER);
         }
-        // Names without a place come last, in any order: one order for equal objects.
+        // Names without a place come last. Any order is allowed for them, so equal objects get the
+        // same one.
         if spec.properties.iter().any(|property| property.free) {
             spec.properties.sort_by(|a, b| match (a.free, b.free) {
                 (true, true) => a.name.cmp(&b.name),

@@ -45,7 +45,7 @@ impl NumberSpec {
     }
 }
 
-/// The allowed strings, as decoded text. All of it must hold.
+/// The allowed strings, as decoded text. All constraints must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StringSpec {
     /// Code points.
@@ -59,16 +59,16 @@ pub struct StringSpec {
     pub one_of: Option<Arc<[Arc<str>]>>,
 }
 
-/// One kind of object: all of it must hold.
+/// One kind of object: all constraints must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectSpec {
     /// Names are unique. Those that are not `free` come first, in the order in which they are
     /// declared. A property that is not required may have a schema that nothing satisfies: its key
     /// is forbidden, also as a further one.
     pub properties: Vec<Property>,
-    /// Which further keys may come, and what their values must satisfy. The classes have no key in
-    /// common, and each has infinitely many keys beside those in `properties`; a further key that
-    /// is in none of them is forbidden.
+    /// The allowed further keys, and the schemas of their values. The classes have no key in
+    /// common, and each has infinitely many keys beside those in `properties`. A further key that
+    /// is in no class is forbidden.
     pub others: Vec<KeyClass>,
     /// The least number of all members together.
     pub min_properties: u64,
@@ -101,7 +101,7 @@ pub struct Property {
     pub free: bool,
 }
 
-/// One kind of array: all of it must hold.
+/// One kind of array: all constraints must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArraySpec {
     /// What the first items must satisfy, each by its index.

@@ -69,7 +69,7 @@ impl Solver {
                 None => return Ok(None),
             }
         }
-        // Values of classes are offered without further question.
+        // Classes of values need no further check.
         let mut dead = false;
         for class in &spec.others {
             dead |= !self.is_satisfiable(context, class.schema)?;
@@ -90,8 +90,8 @@ impl Solver {
         Ok(None)
     }
 
-    /// The object without exclusions that no such object meets, and with those that leave one way
-    /// out turned into that.
+    /// The object without exclusions that cannot apply; an exclusion that can be avoided in one way
+    /// only becomes that constraint.
     fn prune_exclusions(
         &mut self,
         context: Context<'_>,

@@ -1,6 +1,6 @@
 //! `oneOf`: each branch without the others.
 //!
-//! There may be thousands of branches, so those that are plainly apart are never looked at in pairs:
+//! There may be thousands of branches, so clearly disjoint ones are never compared in pairs:
 //! branches of different types, lists of values, and objects with a tag.
 
 use std::hash::Hash;
@@ -130,7 +130,7 @@ impl Expander {
         })
     }
 
-    /// The values that exactly one of the branches lists, which come with their places.
+    /// The values that exactly one branch lists. The branches are given with their places.
     fn listed_once<T: Clone + Eq + Hash>(
         &mut self,
         lists: &[(usize, &[T])],
@@ -149,22 +149,22 @@ impl Expander {
     }
 }
 
-/// The places of the branches of which something holds.
+/// The places of the branches that satisfy a predicate.
 fn places(branches: &[Arc<Alternatives>], holds: impl Fn(&Alternatives) -> bool) -> Vec<usize> {
     (0..branches.len()).filter(|&place| holds(&branches[place])).collect()
 }
 
-/// All of some places but one.
+/// Some places without one of them.
 fn others(places: &[usize], place: usize) -> impl Iterator<Item = usize> + '_ {
     places.iter().copied().filter(move |&other| other != place)
 }
 
-/// The values that a string is one of, if that is all that is known of it.
+/// The listed values of a string without other constraints.
 fn string_list(spec: &StringSpec) -> Option<&[Arc<str>]> {
     spec.one_of.as_deref().filter(|_| spec.languages.is_empty())
 }
 
-/// The values that a number is one of, in any spelling.
+/// The listed values of a number, in any spelling.
 fn number_list(range: &NumberRange) -> Option<&[Decimal]> {
     range.one_of.as_deref().filter(|_| range.kinds == NumberKinds::ALL)
 }

@@ -9,7 +9,7 @@ use super::error::LimitExceeded;
 use super::registry::Registry;
 use ffwd_regular::regex::Ast;
 
-/// Decides whether a language has no string, and says how much work that was. Called while the
+/// Decides whether a language has no string, and returns the work that took. Called while the
 /// schema's lock is held, so it must not use the schema.
 type LanguageIsEmpty = dyn Fn(&Ast) -> Result<(bool, u64), LimitExceeded> + Send + Sync;
 
@@ -25,7 +25,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// With a budget of its own.
+    /// The same with a separate budget.
     pub(super) fn apart(&self) -> Self {
         Self { is_empty: self.is_empty.clone(), list: self.list.clone(), spent: Arc::default() }
     }
@@ -64,7 +64,7 @@ impl Oracle {
 /// How schemas are parsed, as callers choose it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsing {
-    /// What happens to a keyword that cannot be enforced.
+    /// The treatment of a keyword that cannot be enforced.
     pub policy: Policy,
     /// The documents that `$ref` may name, beside the schema itself.
     pub registry: Arc<Registry>,
@@ -79,7 +79,7 @@ pub struct SchemaOptions {
     pub parsing: Parsing,
     /// Which spellings of numbers are written.
     pub numbers: Numbers,
-    /// Only asked about languages whose emptiness is not plain from their syntax.
+    /// Called only for languages whose syntax does not show whether they are empty.
     pub languages: Oracle,
 }
 

@@ -79,7 +79,7 @@ impl<'t> Parser<'t> {
                 Some(b'n') => self.word("null", node, Kind::Null)?,
                 _ => return Err(self.fault("a JSON value")),
             }
-            // After a value: close what ends, until another value is due.
+            // After a value: closes finished containers until another value is due.
             while closed {
                 self.skip_whitespace();
                 let Some(container) = open.last() else { return self.finish() };
@@ -324,7 +324,7 @@ impl<'t> Parser<'t> {
         Ok(value)
     }
 
-    /// The place of the innermost open container, while none of them is a value yet.
+    /// The position of the innermost open container, while none of them is a node yet.
     fn pointer(&self, open: &[OpenContainer], children: &[(Text, NodeId)]) -> String {
         let mut pointer = self.document.pointer(self.root);
         for (outer, inner) in open.iter().zip(open.iter().skip(1)) {

@@ -1,4 +1,4 @@
-//! Schemas that no document has: lists of values and objects that are asked about on their own.
+//! Schemas that occur in no document: lists of values, and objects that are examined alone.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Expander {
         self.interner.single(Atom::listed(number))
     }
 
-    /// The objects that are as a specification says.
+    /// The objects that satisfy a specification.
     pub(super) fn object_schema(&mut self, spec: ObjectSpec) -> Result<SchemaId, LimitExceeded> {
         self.charge(1 + spec.properties.len() + spec.excluded.len())?;
         let spec = Arc::new(spec);
@@ -78,7 +78,8 @@ impl Expander {
         self.interner.single(Atom::object(number))
     }
 
-    /// The values that a schema plainly comes to; with `true`, all others are what it allows.
+    /// The values that a schema clearly allows; with `true`, the ones that it clearly forbids, and
+    /// it allows all others.
     pub(super) fn listed_values(
         &mut self,
         program: &Program,

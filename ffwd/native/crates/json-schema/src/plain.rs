@@ -65,7 +65,7 @@ impl Expander {
         Ok(settled)
     }
 
-    /// The value that a schema asks for, if it is nothing but that.
+    /// The single value that a schema allows, if it is just that.
     pub(super) fn single_value(&self, schema: SchemaId) -> Option<ValueId> {
         match *self.interner.atoms(schema) {
             [atom] => match atom.demand() {
@@ -189,7 +189,7 @@ impl Expander {
                 for node in nodes {
                     match self.values.of_node(&program.document, node) {
                         Ok(value) => values.push(value),
-                        // The limits of numbers are met where the value is expanded.
+                        // The limits of numbers are checked when the value is expanded.
                         Err(_) => return Ok(None),
                     }
                 }
@@ -203,7 +203,7 @@ impl Expander {
         Ok(list)
     }
 
-    /// All values that satisfy an atom, where that is plain and they are few.
+    /// All values that satisfy an atom, if they are clearly known and few.
     pub(super) fn plainly_listed(
         &mut self,
         program: &Program,

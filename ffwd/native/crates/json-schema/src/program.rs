@@ -72,7 +72,8 @@ impl Program {
         self.meanings[node.index()] = meaning;
     }
 
-    /// Names what the schema of a number says itself, which is the member of a circle.
+    /// Gives the own keywords of a schema by number a separate node; the schema is the member of a
+    /// circle.
     pub(super) fn add_part(&mut self, member: NodeId, number: usize) -> NodeId {
         let part = NodeId(self.document.len() as u32);
         self.document.add_alias(self.document.named(member));
@@ -83,7 +84,7 @@ impl Program {
         part
     }
 
-    /// Reads a schema: what its root reaches, in the documents that it leads to.
+    /// Reads the part of a schema that its root reaches, also in other documents.
     ///
     /// # Errors
     /// The text is not JSON, a keyword is used in a way that is not valid or not supported, or a
@@ -116,7 +117,7 @@ impl Program {
         }
     }
 
-    /// Reads several schemas, each with what messages call it, and what they lead to.
+    /// Reads several schemas, each with its name in messages, and the documents that they refer to.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -200,7 +201,7 @@ impl Program {
         reached
     }
 
-    /// Lets every `Same` name its end, so that following it is one step.
+    /// Points every `Same` to the end of its chain, so that following it is one step.
     fn shorten_chains(&mut self) {
         let mut chain: Vec<usize> = Vec::new();
         for start in 0..self.meanings.len() {

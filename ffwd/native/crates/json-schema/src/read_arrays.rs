@@ -91,7 +91,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The most items that an array plainly has.
+    /// The most items that an array clearly has.
     fn longest(&self, keywords: &ArrayKeywords) -> Option<u64> {
         let closed = keywords.items.is_some_and(|items| self.is_never(items));
         let prefix = keywords.prefix.map_or(0, |prefix| self.document.items(prefix).len());
@@ -99,8 +99,8 @@ impl Reader<'_> {
         [by_place, keywords.max_items].into_iter().flatten().min()
     }
 
-    /// `contains` and its counts; where every item counts, or none does, they become those of the
-    /// items. Says whether any array is left.
+    /// `contains` and its counts. If every item counts, or none does, the counts become those of
+    /// the items. Returns whether any array is left.
     fn contains(
         &mut self,
         keywords: &mut ArrayKeywords,

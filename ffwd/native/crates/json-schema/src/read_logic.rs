@@ -55,7 +55,7 @@ impl Reader<'_> {
         Ok(node)
     }
 
-    /// `not`; what comes down to types becomes types.
+    /// `not`; one that excludes whole types becomes `type`.
     fn negation(
         &mut self,
         schema: &mut Schema,

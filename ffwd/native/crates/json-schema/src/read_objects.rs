@@ -87,13 +87,13 @@ impl<'d> Reader<'d> {
         };
         for (pattern, child) in members.iter() {
             match self.pattern_language(Keyword::PatternProperties, pattern, child)? {
-                // Further keys are as free without it.
+                // Without the pattern, further keys are equally unrestricted.
                 Some(_) if others_free && self.is_any(child) => {}
                 Some(language) => {
                     self.visit(child);
                     keywords.patterns.push((language, child));
                 }
-                // Any further key may be one of the pattern's.
+                // Any further key may match the pattern.
                 None => {
                     for further in [keywords.additional.take(), keywords.unevaluated.take()] {
                         let Some(further) = further else { continue };
@@ -117,7 +117,7 @@ impl<'d> Reader<'d> {
     }
 
     /// `minProperties` and `maxProperties`, left out where the other keywords imply them. Also
-    /// removes what repeats in `required`.
+    /// removes repetitions in `required`.
     fn member_counts(
         &self,
         keywords: &mut ObjectKeywords,

@@ -80,7 +80,7 @@ impl<'d> Reader<'d> {
                 })?;
         }
         if let Some(node) = found.get(Keyword::MaxLength) {
-            // No string in memory is longer than what does not fit.
+            // A length that does not fit the type exceeds every string in memory.
             spec.max_length = u32::try_from(self.count(Keyword::MaxLength, node)?).ok();
         }
         if let Some(node) = found.get(Keyword::Pattern) {
@@ -108,7 +108,8 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// The texts that a pattern of `keyword` is found in; `None` if it was left out.
+    /// The texts that contain a match of a pattern of `keyword`; `None` if the keyword was left
+    /// out.
     pub(super) fn pattern_language(
         &mut self,
         keyword: Keyword,
@@ -166,7 +167,7 @@ impl<'d> Reader<'d> {
             }
             schema.enumeration = Some(node);
         }
-        // A value that passes the other keywords as a matter of course needs none of them.
+        // If the value clearly satisfies the other keywords, they are dropped.
         let single = match (schema.constant, schema.enumeration) {
             (Some(value), None) => Some(value),
             (None, Some(list)) => match self.document.items(list) {

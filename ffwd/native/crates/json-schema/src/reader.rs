@@ -55,9 +55,9 @@ impl Found {
 pub struct Features {
     /// Schemas that may be read by other rules than the root.
     pub mixed_rules: bool,
-    /// References that depend on the way on which they are reached.
+    /// References that depend on the path on which they are reached.
     pub dynamic_references: bool,
-    /// Keywords that ask what others have evaluated.
+    /// Keywords that depend on what others have evaluated.
     pub unevaluated: bool,
 }
 
@@ -134,7 +134,8 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Reads a schema, which is the root unless references are dynamic, and all that it leads to.
+    /// Reads a schema and all that it refers to. The schema is the root unless references are
+    /// dynamic.
     pub fn read(&mut self, first: NodeId) -> Result<(), SchemaError> {
         self.begin()?;
         self.meanings[first.index()] = Meaning::Pending;
@@ -142,7 +143,7 @@ impl<'d> Reader<'d> {
         self.read_pending()
     }
 
-    /// Reads the schemas behind a root that is none, and all that they lead to.
+    /// Reads the schemas below a root that is no schema, and all that they refer to.
     pub fn read_parts(&mut self) -> Result<(), SchemaError> {
         self.begin()?;
         self.meanings[NodeId::ROOT.index()] = Meaning::Any;
@@ -189,7 +190,7 @@ impl<'d> Reader<'d> {
         self.resources.get_or_init(|| Resources::new(self.document, self.root_rules))
     }
 
-    /// The named places, if anything has asked for them.
+    /// The named places, if they were needed.
     pub fn take_resources(&mut self) -> Option<Resources> {
         self.resources.take()
     }
@@ -295,7 +296,7 @@ impl<'d> Reader<'d> {
         Err(error)
     }
 
-    /// Goes on without something that is not supported, if the caller wants that.
+    /// Skips an unsupported feature if the policy allows that.
     pub(super) fn leave_out(&mut self, error: SchemaError) -> Result<(), SchemaError> {
         match (self.options.parsing.policy, &error.kind) {
             (Policy::Lenient, SchemaErrorKind::Unsupported { .. }) => {
@@ -349,7 +350,7 @@ impl<'d> Reader<'d> {
         self.features.unevaluated
     }
 
-    /// Whether a schema plainly accepts every value.
+    /// Whether a schema clearly accepts every value.
     pub(super) fn is_any(&self, node: NodeId) -> bool {
         match self.document.value(node) {
             Value::Boolean(accepts) => accepts,
@@ -360,7 +361,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Whether a schema plainly accepts no value.
+    /// Whether a schema clearly accepts no value.
     pub(super) fn is_never(&self, node: NodeId) -> bool {
         matches!(self.document.value(node), Value::Boolean(false))
     }

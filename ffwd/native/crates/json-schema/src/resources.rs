@@ -77,8 +77,8 @@ pub fn subschemas<'d>(
 }
 
 impl Resources {
-    /// Names what the documents name. `rules` are those of the first one, and of all others that do
-    /// not say.
+    /// Collects the names in the documents. `rules` are those of the first one, and of all others
+    /// without `$schema`.
     pub fn new(document: &Document, rules: Rules) -> Self {
         let mut resources = Self {
             resources: FxHashMap::default(),
@@ -131,7 +131,8 @@ impl Resources {
             return outer;
         }
         let mut resource = outer;
-        // An identifier is one by the rules around it; what it identifies has its own rules.
+        // The rules around it decide whether it is an identifier; the identified schema has its own
+        // rules.
         if let Some(id) = text(rules.dialect.id_keyword()) {
             let (uri, fragment) = uri::split_fragment(id);
             if !uri.is_empty() {
@@ -172,7 +173,7 @@ impl Resources {
         resource
     }
 
-    /// The rules that the `$schema` of a resource asks for; those around it if that is not known.
+    /// The rules of a resource's `$schema`; those around it if that is unknown.
     fn own_rules(&mut self, document: &Document, resource: NodeId, around: Rules) -> Rules {
         let Some(place) = document.members(resource).get("$schema") else { return around };
         let Value::String(uri) = document.value(place) else { return around };

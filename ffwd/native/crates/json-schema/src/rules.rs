@@ -1,4 +1,4 @@
-//! Which keywords a schema resource uses: those of a draft, and of its vocabularies those that are on.
+//! The keywords of a schema resource: those of its draft in the vocabularies that are on.
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
@@ -80,7 +80,7 @@ impl Rules {
     pub const ASSUMED: Self =
         Self { dialect: Dialect::Draft2020, named: false, vocabularies: Vocabularies::ALL };
 
-    /// All of a draft.
+    /// All vocabularies of a draft.
     pub fn draft(dialect: Dialect) -> Self {
         Self { dialect, named: true, vocabularies: Vocabularies::ALL }
     }

@@ -52,7 +52,7 @@ struct Frame {
     id: Option<SchemaId>,
     ways: Vec<Way>,
     current: Option<Needs>,
-    /// How many needs of the current way have been seen to.
+    /// How many needs of the current way are met.
     need: usize,
     /// How many of its `at_least` are satisfiable.
     counted: u64,
@@ -77,7 +77,7 @@ impl Solver {
         Self { expander, satisfiable, normals, counts: Counts::default(), held: 0 }
     }
 
-    /// About how many bytes of memory all that is known holds.
+    /// The estimated memory in bytes of all results.
     pub fn memory_bytes(&self) -> usize {
         let lists = self.normals.capacity() * std::mem::size_of::<Option<Arc<Normal>>>();
         let known = self.satisfiable.capacity() + self.counts.memory_bytes();
@@ -117,9 +117,9 @@ impl Solver {
     }
 
     fn answer(&mut self, context: Context<'_>, question: &Question) -> Result<bool, SchemaError> {
-        // Each round searches depth first and treats a schema on its own path as not shown. The
-        // results of a round hold. A round without new results has found, for each way of each
-        // schema it visited, a need that is not shown: none of them can hold.
+        // Each round searches depth first and treats a schema on its own path as unproved. Its
+        // positive results are final. A round without new ones has found an unproved need in each
+        // way of each visited schema: none of these is satisfiable.
         loop {
             let mut visited = FxHashSet::default();
             let (shown, progress) = self.round(context, question, &mut visited)?;
@@ -296,7 +296,7 @@ impl Solver {
                 return Ok(Evidence::Satisfiable);
             }
         }
-        // The first is looked at first.
+        // The first is examined first.
         let arrays = alternatives.arrays.iter().rev().map(|spec| Way::array(spec.clone()));
         let objects = alternatives.objects.iter().rev().map(|spec| Way::object(spec.clone()));
         Ok(Evidence::Depends(arrays.chain(objects).collect()))

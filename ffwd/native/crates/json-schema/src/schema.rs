@@ -110,7 +110,7 @@ pub struct ArrayKeywords {
     pub min_items: u64,
     pub max_items: Option<u64>,
     pub contains: Option<NodeId>,
-    /// Beside `contains`: 1 if the schema does not say.
+    /// Beside `contains`; 1 by default.
     pub min_contains: u64,
     pub max_contains: Option<u64>,
     pub unique: bool,
@@ -130,7 +130,7 @@ impl ArrayKeywords {
     }
 }
 
-/// A subschema that says something.
+/// A subschema with keywords.
 #[derive(Clone, Debug)]
 pub struct Schema {
     /// Its identity.
@@ -147,8 +147,8 @@ pub struct Schema {
     pub constant: Option<NodeId>,
     /// In the order written.
     pub in_place: SmallVec<[InPlace; 2]>,
-    /// How many of `in_place` are written before the object keywords: properties are declared in
-    /// the order written.
+    /// How many of `in_place` stand before the object keywords: properties are declared in the
+    /// order written.
     pub in_place_before_own: usize,
 }
 
@@ -243,7 +243,7 @@ pub enum Meaning {
     Same(NodeId),
     /// Equal to the value at the node.
     Equal(NodeId),
-    /// Only known by its keywords, which no one needs to read again but by number.
+    /// A schema with keywords, by its number.
     Schema(u32),
     /// Still to be numbered.
     Other,

@@ -1,6 +1,6 @@
-//! Dynamic scopes: what `$dynamicRef` and `$recursiveRef` mean depends on the resources that were
-//! entered on the way. A schema that is reached in several scopes is several schemas, and each but the
-//! first gets a node of its own, an alias.
+//! Dynamic scopes: the meaning of `$dynamicRef` and `$recursiveRef` depends on the resources
+//! entered on the path. A schema that is reached in several scopes is several schemas. Each but the
+//! first gets a separate node, an alias.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -50,8 +50,8 @@ impl Scopes {
         }
     }
 
-    /// Returns the identity of `node` of a resource when it is reached from `of`, a schema that was
-    /// itself reached before, or from no schema. `anchors` are the dynamic ones of the resource.
+    /// Returns the identity of a resource's `node` when it is reached from `of`, a schema that was
+    /// reached before, or from no schema. `anchors` are the dynamic ones of the resource.
     pub fn enter(
         &mut self,
         of: Option<NodeId>,
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(scopes.enter(Some(inner), leaf, inner, &of_inner), Ok(leaf));
         assert_eq!(scopes.bound(leaf, "x"), Some(inner));
         assert_eq!(scopes.enter(Some(root), outer, outer, &of_outer), Ok(outer));
-        // The same schemas by another way are others.
+        // The same schemas on another path are different.
         let other = scopes.enter(Some(outer), inner, inner, &of_inner).unwrap();
         assert_eq!((other, scopes.source(other)), (NodeId(10), inner));
         let other_leaf = scopes.enter(Some(other), leaf, inner, &of_inner).unwrap();

@@ -11,7 +11,7 @@ use super::resources::Resources;
 use super::rules::Rules;
 use super::uri;
 
-/// Reads all documents of the registry that the schema refers to, and those that they refer to.
+/// Reads all documents of the registry that the schema refers to, directly or through others.
 pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Document, SchemaError> {
     let limits = options.limits.document();
     let registry = &options.parsing.registry;
@@ -21,7 +21,7 @@ pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Documen
         let known = wanted.iter().filter(|uri| !read.contains(*uri) && registry.get(uri).is_some());
         let mut found: Vec<String> = known.cloned().collect();
         if found.is_empty() && !wanted.is_empty() {
-            // It may be called by an identifier in one of the others.
+            // An identifier in one of the other documents may name it.
             found.extend(registry.uris().filter(|&uri| !read.contains(uri)).map(str::to_owned));
         }
         if found.is_empty() {
@@ -36,7 +36,7 @@ pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Documen
     }
 }
 
-/// The URIs of documents that are referred to and not there.
+/// The URIs of missing documents.
 fn wanted(document: &Document, registry: &Registry) -> BTreeSet<String> {
     let rules = Rules::of_root(document).unwrap_or(Rules::ASSUMED);
     let resources = Resources::new(document, rules);

@@ -1,4 +1,4 @@
-//! A schema document and everything that is known about it.
+//! A schema document and the results about it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl SchemaSet {
         let parts: Vec<(String, &str)> =
             numbered.map(|(place, &text)| (part_name(number(place)), text)).collect();
         let program = Program::of_parts(&parts, &options)?;
-        // Each calls itself by a name of its own, or its references would lead to another one.
+        // Each `$id` must be unique, or references would lead to another schema.
         let mut names: FxHashMap<&str, usize> = FxHashMap::default();
         for (place, root) in program.document.parts().enumerate() {
             let members = program.document.members(root);
@@ -115,7 +115,8 @@ impl SchemaSet {
             for (place, &node) in nodes.iter().enumerate() {
                 let root = solver.expander.id_of(&set.program, node)?;
                 if !solver.is_satisfiable(set.context(), root)? {
-                    // Alone it has the same conflict, unless it leads to another one of them.
+                    // Read alone, the schema has the same conflict, unless it refers to another one
+                    // of them.
                     let languages = set.options.languages.apart();
                     let options = SchemaOptions { languages, ..set.options.clone() };
                     let alone = match Self::parse(distinct[place], options) {
@@ -138,7 +139,7 @@ impl SchemaSet {
         Ok(Self { program, options, root, solver, held })
     }
 
-    /// The same document, of which nothing is known yet but what it says.
+    /// The same document without any results.
     ///
     /// # Errors
     /// A limit is passed.
@@ -148,8 +149,8 @@ impl SchemaSet {
         Self::begun(self.program.clone(), options)
     }
 
-    /// About how many bytes of memory hold what is known beside the document, when the last call
-    /// began.
+    /// The estimated memory in bytes of the results, without the document, at the start of the last
+    /// call.
     pub fn memory_bytes(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
@@ -213,7 +214,8 @@ impl SchemaSet {
         negation.map_err(|e| self.exceeded(&solver, Some(id), e))
     }
 
-    /// The values that a schema plainly comes to; with `true`, all others are what it allows.
+    /// The values that a schema clearly allows; with `true`, the ones that it clearly forbids, and
+    /// it allows all others.
     ///
     /// # Errors
     /// A limit is passed.
@@ -245,7 +247,7 @@ impl SchemaSet {
         equal.map_err(|e| self.exceeded(&solver, None, e))
     }
 
-    /// Whether some object is as the specification says.
+    /// Whether some object satisfies the specification.
     ///
     /// # Errors
     /// A limit is passed.
@@ -258,7 +260,7 @@ impl SchemaSet {
         }
     }
 
-    /// Whether some array is as the specification says.
+    /// Whether some array satisfies the specification.
     ///
     /// # Errors
     /// A limit is passed.
@@ -272,8 +274,8 @@ impl SchemaSet {
         }
     }
 
-    /// Whether some array is as the specification says, and none of its items, where they must
-    /// differ, equals one that came. Those that came are named by [`Self::equal_to`].
+    /// Whether some array satisfies the specification and, if items must differ, repeats none of
+    /// the earlier items. These are given by [`Self::equal_to`].
     ///
     /// # Errors
     /// A limit is passed.
@@ -289,8 +291,8 @@ impl SchemaSet {
 
     /// The values, beside the earlier items, that the next item of an array with `unique` must not
     /// equal if the array is to remain completable. `None` if no item leaves that possible. `after`
-    /// is what is left of the array after the item. Only values are named for which each of `tests`
-    /// comes out as it says.
+    /// is the rest of the array after the item. Only values with the given results of `tests` are
+    /// returned.
     ///
     /// # Errors
     /// A limit is passed.
@@ -306,8 +308,8 @@ impl SchemaSet {
         values.map(|values| self.equal_to_each(&mut solver, values)).transpose()
     }
 
-    /// The values that an array with `unique` may miss once others have come, as schemas of what
-    /// equals them, sorted; `None` if these may be any.
+    /// The values that an array with `unique` may lack after other items, as sorted schemas of
+    /// values equal to them; `None` if they can be any.
     ///
     /// # Errors
     /// A limit is passed.
@@ -338,12 +340,12 @@ impl SchemaSet {
     /// A limit is passed.
     pub fn has_more_values(&self, id: SchemaId, number: u64) -> Result<bool, SchemaError> {
         let mut solver = self.begin();
-        // As the number grows, little is counted again.
+        // Larger numbers reuse earlier counts.
         let enough = number.saturating_add(1).checked_next_power_of_two().unwrap_or(u64::MAX);
         Ok(solver.count(self.context(), id, enough)?.least() > number)
     }
 
-    /// Whether some value satisfies a schema beside those that are named by [`Self::equal_to`].
+    /// Whether some value satisfies a schema beside those that [`Self::equal_to`] gave.
     ///
     /// # Errors
     /// A limit is passed.

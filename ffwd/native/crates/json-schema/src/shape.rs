@@ -65,7 +65,7 @@ enum InPlaceShape {
     Dependencies(NodeId),
 }
 
-/// Which schemas say the same.
+/// Classes of equal schemas.
 #[derive(Debug, Default)]
 pub struct Shapes {
     first: FxHashMap<Shape, NodeId>,
@@ -74,7 +74,7 @@ pub struct Shapes {
 }
 
 impl Expander {
-    /// The conjunction with each subschema replaced by the first one that says the same.
+    /// The conjunction with each subschema replaced by the first equal one.
     pub(super) fn canonical(
         &mut self,
         program: &Program,
@@ -127,7 +127,7 @@ impl Expander {
             return Ok(known);
         }
         let Some(schema) = self.record(program, node) else { return Ok(node) };
-        // A schema that contains itself is known by its place.
+        // A schema that contains itself is identified by its place.
         if depth > MAX_DEPTH || !self.shapes.open.insert(node) {
             return Ok(node);
         }

@@ -1,5 +1,7 @@
 //! Why no value satisfies a schema: what is said, and that the part that is found is a smallest one.
 
+use serde_json::json;
+
 use super::conflict::Conflict;
 use super::document::{Document, NodeId, Value};
 use super::program::Program;
@@ -157,6 +159,11 @@ fn nothing_can_be_left_out_of_a_conflict() {
         r#"{"type":"array","minItems":2,"prefixItems":[{},{"enum":[1,"b"],"pattern":"^c","minimum":2}]}"#,
         r#"{"type":"object","required":["a"],"additionalProperties":{"const":1,"type":"string"}}"#,
         r#"{"type":"string","enum":["a",2],"pattern":"b","maxLength":3}"#,
+        r#"{"type":"object","required":["a","b"],"maxProperties":1,"minProperties":1}"#,
+        r#"{"type":"object","required":["a","b"],"properties":{"a":{},"x":{"type":"null"}},
+            "additionalProperties":false}"#,
+        r#"{"type":"object","minProperties":2,"properties":{"a":{"type":"null"}},
+            "additionalProperties":false}"#,
     ];
     let mut tried = 0;
     for conflict in conflicts {
@@ -175,4 +182,93 @@ fn nothing_can_be_left_out_of_a_conflict() {
         }
     }
     assert!(tried > 40, "{tried}");
+}
+
+/// Large schemas name their conflict: the search asks about halves, not about one property after
+/// the other. With few properties the same message names the same keywords.
+#[test]
+fn large_schemas_name_their_conflict() {
+    let text = |value: serde_json::Value| value.to_string();
+    for count in [4, 1_000, 20_000] {
+        let names: Vec<String> = (0..count).map(|number| format!("p{number}")).collect();
+        let properties: serde_json::Map<String, serde_json::Value> =
+            names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+        let object = json!({"type": "object", "properties": properties, "required": names});
+        let with = |more: serde_json::Value| {
+            let mut object = object.clone();
+            object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            object
+        };
+        let (less, more) = (count - 1, count + 1);
+        let mut undeclared = names.clone();
+        undeclared.insert(count / 2, "other".to_owned());
+        let cases = [
+            (
+                text(with(json!({"maxProperties": less}))),
+                "",
+                format!("`required` has {count} names, more than `maxProperties` ({less})"),
+            ),
+            (
+                text(json!({"allOf": [object, {"maxProperties": 1}]})),
+                "",
+                format!("`required` has {count} names, more than `maxProperties` (1, at /allOf/1)"),
+            ),
+            (
+                text(json!({"type": "array", "minItems": 1, "items": with(json!({"maxProperties": 2}))})),
+                "/items",
+                format!(
+                    "`minItems` (1) asks for an item, which has no valid value: `required` has \
+                     {count} names, more than `maxProperties` (2)"
+                ),
+            ),
+            (
+                text(with(json!({"required": undeclared, "additionalProperties": false}))),
+                "",
+                "required property `other` is not in `properties`, and `additionalProperties` is \
+                 false"
+                    .to_owned(),
+            ),
+            (
+                text(with(json!({"required": [], "minProperties": more, "additionalProperties": false}))),
+                "",
+                format!(
+                    "`minProperties` ({more}) is greater than the number of `properties` ({count}), \
+                     and `additionalProperties` is false"
+                ),
+            ),
+            (
+                text(json!({"allOf": [object, {"properties": {"p3": {"type": "integer"}}}]})),
+                "/allOf/0/properties/p3",
+                "required property `p3` has no valid value: `type` (\"string\") and `type` \
+                 (\"integer\", at /allOf/1/properties/p3) exclude each other"
+                    .to_owned(),
+            ),
+        ];
+        // A search by halves alone, in which each question is about all names.
+        let mut cases = Vec::from(cases);
+        if count <= 1_000 {
+            cases.push((
+                text(with(json!({"propertyNames": {"not": {"const": "p1"}}}))),
+                "",
+                "required property `p1` is not allowed by `propertyNames` ({\"not\": {\"const\": \"p1\"}})"
+                    .to_owned(),
+            ));
+        }
+        for (schema, pointer, why) in cases {
+            let error = SchemaSet::parse(&schema, options()).expect_err(&why);
+            let message = format!("the schema has no valid value: {why}");
+            assert_eq!((&*error.message, &*error.pointer), (&*message, pointer), "{count}");
+        }
+    }
+}
+
+/// A property that a reference leads to is not removed from its list.
+#[test]
+fn properties_under_references_are_kept() {
+    let schema = r##"{"type":"object","required":["a","b"],"minProperties":1,"properties":{
+        "a":{"type":"integer","minimum":3},"b":{"$ref":"#/properties/a","maximum":2},"c":{}}}"##;
+    let error = SchemaSet::parse(schema, options()).unwrap_err();
+    let why = "the schema has no valid value: required property `b` has no valid value: `minimum` \
+               (3, at /properties/a) is greater than `maximum` (2)";
+    assert_eq!((&*error.message, &*error.pointer), (why, "/properties/b"));
 }

@@ -18,7 +18,7 @@ use super::schema::{InPlace, Schema};
 use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId};
 use ffwd_regular::regex::Ast;
 
-/// How deep schemas that apply to one value may stand in each other.
+/// How deeply schemas that apply to one value may nest.
 const MAX_DEPTH: usize = 256;
 
 /// The keys or items that subschemas have evaluated.
@@ -42,7 +42,7 @@ impl Seen {
         self.contained.extend_from_slice(&other.contained);
     }
 
-    /// Whether it has all that `other` has.
+    /// Whether it contains everything in `other`.
     fn covers(&self, other: &Self) -> bool {
         self.all
             || (!other.all
@@ -182,8 +182,8 @@ impl Expander {
                 for &branch in program.document.items(*list) {
                     let branch = child(self, branch)?;
                     let branch: Annotated<T> = self.annotated(program, branch, depth + 1)?;
-                    // Beside each set of branches that hold, the set with this one, unless one of
-                    // both has evaluated as much: then the other one need not hold.
+                    // Adds to each set of branches the set with this one. If one of the two has
+                    // evaluated as much as the other, the other is not needed.
                     let (seeing, blind): (Annotated<T>, Annotated<T>) =
                         branch.into_iter().partition(|(_, seen)| !seen.is_nothing());
                     let both = self.joined_evidence(program, &union, &seeing);

@@ -66,7 +66,7 @@ pub fn split_fragment(reference: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// `reference` (without a fragment) as seen from `base`.
+/// `reference` (without a fragment), resolved against `base`.
 pub fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();

@@ -1,9 +1,9 @@
 //! Regular languages, from patterns over Unicode text to automata over the bytes that spell it.
 //!
-//! The idea: a language is a tree ([`regex::Ast`]) with intersection and complement, and nobody
-//! compiles it as a whole. A [`expr::Lexeme`] takes the derivative of the tree by the byte that was
-//! read, so it builds just the states that some text has reached. Numbers within bounds, long lists
-//! of texts and substrings of a text have states of their own, so their size does not matter.
+//! The idea: a language is a tree ([`regex::Ast`]) with intersection and complement, and it is
+//! never compiled as a whole. A [`expr::Lexeme`] takes the derivative of the tree by the byte that
+//! was read, so it builds just the states that some text has reached. Numbers within bounds, long
+//! lists of texts and substrings of a text have states of their own, so their size does not matter.
 //!
 //! Start with these:
 //!

@@ -1,23 +1,23 @@
 //! Tokens: a vocabulary, byte-pair encoding, whole tokenizers, and text from tokens as they come.
 //!
 //! The idea: a grammar accepts bytes, and a model writes tokens. This crate knows both sides of a
-//! token, the bytes that it spells and when a tokenizer would choose it. It encodes in linear time,
-//! and counts tokens while a text grows at either end. It says which tokens may follow
-//! *canonically*: as the tokenizer itself would continue some text.
+//! token: its bytes, and when a tokenizer would choose it. It encodes in linear time, and counts
+//! tokens while a text grows at either end. It says which tokens may follow *canonically*: as the
+//! tokenizer itself would continue some text.
 //!
 //! Start with these:
 //!
-//! * [`vocabulary::Vocabulary`]: what each token spells, which ones end a sequence, and a trie
+//! * [`vocabulary::Vocabulary`]: the bytes of each token, which ones end a sequence, and a trie
 //! * [`bpe::BpeTable`]: the encoding of one piece of text, compiled from a [`bpe::BpeSpec`]
-//! * [`pretokenizer::PreTokenizer`]: how a text is cut into pieces before that
+//! * [`pretokenizer::PreTokenizer`]: the split of a text into pieces before that
 //! * [`tokenizer::Tokenizer`]: a whole tokenizer, with its normalizer and special tokens
 //! * [`streaming::DecodeStream`] and [`streaming::StopDecoder`]: text from tokens one by one, the
 //!   latter up to a stop token or string
 //! * [`canonical::Canonicality`]: which sequences of tokens the tokenizer would produce
 //!
-//! This crate does not know grammars or masks of grammars. Of a language it asks one question, by
-//! [`canonical::Language`]: which bytes may follow. It reads the text of a `tokenizer.json` model
-//! and no file; what cannot be done exactly, [`tokenizer::Tokenizer::limits`] names.
+//! This crate does not know grammars or masks of grammars. It asks a language only which bytes may
+//! follow ([`canonical::Language`]). It reads the text of a `tokenizer.json` model, but no file.
+//! [`tokenizer::Tokenizer::limits`] names what is not exact.
 //!
 //! ```
 //! use ffwd_tokenizer::bpe::{Base, BpeSpec, BpeTable, Merges};

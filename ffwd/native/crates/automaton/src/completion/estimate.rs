@@ -28,11 +28,11 @@ use ffwd_grammar::symbols::{Symbol, SymbolId};
 use ffwd_json_schema::{ArraySpec, ObjectSpec, SchemaId};
 use ffwd_regular::expr::Verdict;
 
-/// Into how many unions of stacks is looked, one within the other.
+/// How many nested unions of stacks are examined.
 const MAX_UNIONS: usize = 64;
 /// How many symbols have estimates.
 const MAX_SYMBOLS: usize = 1 << 20;
-/// How often the symbols are gone through for that.
+/// How many passes over the symbols compute them.
 const MAX_ROUNDS: usize = 64;
 
 /// Schemas whose estimates depend on each other.
@@ -53,7 +53,7 @@ impl Completing<'_> {
         self.estimate_within(stack, MAX_UNIONS)
     }
 
-    /// `depth`: into how many unions of stacks it looks, one within the other.
+    /// `depth`: how many nested unions of stacks it examines.
     fn estimate_within(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
         let mut above = Vec::new();
         let mut at = stack;
@@ -76,9 +76,9 @@ impl Completing<'_> {
         Ok(sum)
     }
 
-    /// Of a stack with a member of an object on top, or of what lies above: the shortest value is
-    /// often one that an alternative with much still to come asks for, so both are looked at together.
-    /// 0 for other stacks.
+    /// The estimate of a stack with an object's member on top, or of a frame above one. The
+    /// shortest value may belong to an alternative that needs much more, so value and object are
+    /// examined together. 0 for other stacks.
     fn estimate_member(&self, stack: StackId) -> Result<u32, EngineError> {
         let &Cell { frame, parent, .. } = self.automaton.cell(stack);
         let (Some(json), Frame::AwaitMember(_)) =
@@ -106,9 +106,9 @@ impl Completing<'_> {
         self.least_after(json, parent, ways)
     }
 
-    /// About how many bytes follow after a member's value for which one of some schemas of its query
-    /// holds. The stacks below are known by then for all that their own alternatives may be, so this
-    /// does not go deep.
+    /// About how many bytes follow a member's value that satisfies one of some schemas of its
+    /// query. The estimates of the stacks below already cover their own alternatives, so this does
+    /// not recurse deeply.
     fn estimate_after(
         &self,
         json: &Json,
@@ -129,7 +129,8 @@ impl Completing<'_> {
         Ok(least)
     }
 
-    /// The least of some ways to end what lies on a stack, each with what holds then.
+    /// The shortest of some ways to end the part on top of a stack, each with the schemas that then
+    /// hold.
     fn least_after(
         &self,
         json: &Json,
@@ -145,7 +146,8 @@ impl Completing<'_> {
         Ok(least)
     }
 
-    /// Of the frame on top alone. A frame that waits for a value counts what comes after it.
+    /// The estimate of the top frame alone. A frame that waits for a value counts the bytes after
+    /// the value.
     fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
         let &Cell { frame, .. } = self.automaton.cell(stack);
         if let Frame::Lexeme(lexeme) = frame {
@@ -211,8 +213,8 @@ impl Completing<'_> {
         })
     }
 
-    /// About the length of a shortest text of each symbol that is not empty; nothing for more symbols
-    /// than are looked at.
+    /// The estimated length of a shortest non-empty text of each symbol; none for grammars with too
+    /// many symbols.
     fn shortest_symbols(&self, rules: &Rules) -> &[u32] {
         let Program { symbols, leaves, .. } = &*rules.program;
         self.automaton.completions.symbols.get_or_init(|| {

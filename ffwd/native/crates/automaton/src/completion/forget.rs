@@ -2,9 +2,9 @@
 //!
 //! Earlier text matters only where a completion would repeat it. Keys without a name are recorded,
 //! because they must not repeat, and so are all earlier items and the current one if they are
-//! compared. There are as many configurations as texts, but nearly all of them have the same
-//! completion. A completion is therefore first searched as if no item had come, then without the
-//! current text, and last for the text as it is. The first of these that completes the text is its
+//! compared. Each text therefore has its own configuration, but nearly all of these have the same
+//! completion. A completion is first searched without the earlier items, then without the current
+//! text, and last for the text as it is. The first of these that completes the text is its
 //! completion. The earlier searches have fewer constraints, so no later result is shorter.
 //!
 //! The effects of single tokens are computed for all tokens with the same target except for their
@@ -32,25 +32,25 @@ use ffwd_regular::expr::Spelling;
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub ending: EndingText,
-    /// The keys and items in it that must differ from the key and the items that the text is in.
+    /// The keys and items in it that must differ from the current key and items of the text.
     pub distinct: Vec<Arc<[u8]>>,
 }
 
-/// A completion for all texts that are in the same place.
+/// A completion for all texts that differ only in their recorded text.
 #[derive(Debug)]
 pub struct Shared {
     /// The text and tokens that end it.
     pub ending: EndingText,
     distinct: Vec<Arc<[u8]>>,
     in_string: bool,
-    /// Whether a key or an item has been left behind.
+    /// Whether a key or an item has ended.
     left: bool,
-    /// Whether an item has, and the completion takes heed of those that came.
+    /// Whether an item has ended, and the completion differs from the earlier items.
     is_own: bool,
 }
 
 impl Shared {
-    /// Whether the text may be one for which the completion is none, if it ends with a token.
+    /// Whether the completion may be wrong for a text that ends with this token.
     pub fn is_doubtful(&self, token: &[u8]) -> bool {
         // Perhaps with the same key or item once more.
         if self.is_own || self.left && token.contains(&b',') {
@@ -70,7 +70,7 @@ impl Shared {
     }
 }
 
-/// Whether one of these texts may be what a text is in that ends with some bytes.
+/// Whether one of these may be the current key or item of a text that ends with some bytes.
 fn may_repeat(distinct: &[Arc<[u8]>], text: &[u8], in_string: bool) -> bool {
     distinct.iter().any(|written| match written.first() {
         Some(b'"') => (1..=written.len()).any(|end| text.ends_with(&written[..end])),
@@ -81,7 +81,7 @@ fn may_repeat(distinct: &[Arc<[u8]>], text: &[u8], in_string: bool) -> bool {
 }
 
 impl Automaton {
-    /// The configuration with all that it has recorded forgotten.
+    /// The configuration without its recorded texts.
     pub fn forget(threads: &[Thread]) -> Threads {
         let mut forgetful: Threads = threads.iter().map(Thread::forgetful).collect();
         if forgetful.len() > 1 {
@@ -93,7 +93,7 @@ impl Automaton {
 }
 
 impl Completing<'_> {
-    /// The configurations of which less is asked, those of which the least is asked first.
+    /// The configurations with fewer constraints, the one with the fewest first.
     pub(crate) fn relaxed(
         &self,
         threads: &[Thread],
@@ -119,7 +119,7 @@ impl Completing<'_> {
         Ok(relaxed)
     }
 
-    /// Whether a completion of a configuration of which less is asked is one of the true text.
+    /// Whether a completion of a configuration with fewer constraints completes the true text.
     pub(crate) fn is_completed_by(
         &self,
         threads: &[Thread],
@@ -131,9 +131,9 @@ impl Completing<'_> {
         }
     }
 
-    /// The completion of all texts whose configurations are this one but for what they have recorded.
-    /// `left`: at which heights of the stack objects lie in which a key has just come and has been
-    /// forgotten. `ended`: at which arrays lie in which an item has just come.
+    /// The completion of all texts whose configurations differ from this one only in recorded
+    /// texts. `left`: the heights on the stack of objects whose last key was forgotten. `ended`:
+    /// the heights of arrays in which an item has just ended.
     ///
     /// # Errors
     /// As [`Self::shortest`].
@@ -164,8 +164,8 @@ impl Completing<'_> {
         }))
     }
 
-    /// At which heights of their stacks items have ended that a text was in before it came to other
-    /// threads.
+    /// The heights on the stack of the items that ended between an earlier position of the text and
+    /// these threads.
     pub fn ended_items(&self, before: &[Thread], after: &[Thread]) -> SmallVec<[u32; 2]> {
         let mut ended = SmallVec::new();
         for thread in before {
@@ -195,7 +195,7 @@ impl Completing<'_> {
         threads.iter().all(|thread| self.is_within_string(thread))
     }
 
-    /// At which heights of the stacks objects and arrays lie whose keys and items are recorded.
+    /// The heights on the stacks of objects and arrays whose keys and items are recorded.
     pub(crate) fn levels_beside(&self, threads: &[Thread]) -> FxHashSet<u32> {
         let mut levels = FxHashSet::default();
         for thread in threads {
@@ -221,7 +221,7 @@ impl Completing<'_> {
         let (Some(json), false) = (self.automaton.json(), written.distinct.is_empty()) else {
             return false;
         };
-        // Within an item that is not known, what is written was not compared with itself either.
+        // Within an unknown item, the completion was not compared with its own parts either.
         let mut seen = std::collections::BTreeSet::new();
         if !written.distinct.iter().all(|text| seen.insert(text.clone())) {
             return true;
@@ -241,8 +241,8 @@ impl Completing<'_> {
         lexeme.spec().spelling == Spelling::JsonString && !lexeme.is_start(thread.lex_state())
     }
 
-    /// How much of a kind must still come on top of a stack: items, members, repeats. `None` for
-    /// frames that do not count.
+    /// How many items, members or repeats the top frame still needs. `None` for frames that do not
+    /// count.
     pub(crate) fn left_of(&self, stack: StackId) -> Option<u64> {
         match self.automaton.cell(stack).frame {
             Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
@@ -268,7 +268,7 @@ impl Thread {
         !matches!(self.transcript, TextId::NONE | TextId::EMPTY)
     }
 
-    /// Without what has been recorded.
+    /// The same without the recorded texts.
     fn forgetful(&self) -> Self {
         let text = if self.is_in_recorded_key() { TextId::ANY } else { self.text };
         let transcript = if self.is_in_recorded_item() { TextId::ANY } else { self.transcript };

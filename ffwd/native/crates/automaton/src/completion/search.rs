@@ -37,11 +37,10 @@ use ffwd_grammar::NodeId;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{Lexeme, Verdict};
 
-/// A text with which something ends, and tokens that are taken as a whole, each with the place in the
-/// text before which it comes.
+/// A text that ends something, and its special tokens, each with its position in the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndingText {
-    /// The bytes, without what the tokens stand for.
+    /// The bytes, without those of the tokens.
     pub text: Vec<u8>,
     /// Places in `text` and token ids, in order.
     pub tokens: Vec<(usize, u32)>,
@@ -67,7 +66,7 @@ impl EndingText {
 
 /// How many stacks one search may look at.
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
-/// About how long a text may be that is looked for at all, in bytes.
+/// The greatest estimated length of a text that is searched, in bytes.
 const MAX_COMPLETION_BYTES: u32 = 1 << 18;
 /// Above this many required items or repeats, the search takes one after the other.
 const MANY: u64 = 64;
@@ -122,8 +121,8 @@ impl Completing<'_> {
         Ok(None)
     }
 
-    /// Bytes, and tokens as a whole, after which a text is complete that stands in a configuration,
-    /// mostly a shortest such text. `None` where that takes too long to find.
+    /// Bytes and special tokens that complete the text of a configuration, mostly a shortest such
+    /// text. `None` if the search takes too long.
     ///
     /// # Errors
     /// A limit of what is built on the way is passed.
@@ -139,8 +138,8 @@ impl Completing<'_> {
         Ok(self.written(threads, &FxHashSet::default())?.map(|written| written.ending))
     }
 
-    /// The completion of a configuration, whatever has been recorded of its text.
-    /// `levels`: at which heights of the stack what it writes must differ from what came.
+    /// The completion of a configuration, independent of its recorded texts. `levels`: the heights
+    /// on the stack at which it must differ from earlier text.
     pub(crate) fn written(
         &self,
         threads: &[Thread],
@@ -218,7 +217,7 @@ impl Completing<'_> {
         Ok(self.first_edge(threads)?.map(|(_, length)| length as usize))
     }
 
-    /// With what the completion of a configuration begins, and how long all of it is.
+    /// The beginning of a configuration's completion, and the length of all of it.
     fn first_edge(&self, threads: &[Thread]) -> Result<Option<(Edge, u32)>, EngineError> {
         let mut edges = Vec::new();
         for thread in threads {
@@ -306,7 +305,7 @@ impl Completing<'_> {
         let (text, tokens) = (Arc::from([]), SmallVec::new());
         let mut visits =
             vec![SearchVisit { at: start, length: 0, from: 0, text, tokens, is_key: false }];
-        // By about how long the whole is, then by what is left, then the newest first.
+        // Ordered by the estimated length of the whole, then by the rest, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
         let mut edges: Vec<Edge> = Vec::new();
         while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
@@ -317,7 +316,7 @@ impl Completing<'_> {
             }
             let is_step = || -> Result<bool, EngineError> {
                 let now = self.left_of(at.0);
-                // One less, or to where very much begins.
+                // One less, or down to the number above which steps are single.
                 let is_nearer = match (left, now) {
                     (Some(left), Some(now)) => now < left,
                     (None, Some(now)) => now > MANY,
@@ -413,7 +412,7 @@ impl Completing<'_> {
         Edge { text: text.into(), tokens, to: visits[last].at, distinct }
     }
 
-    /// Texts with which the lexeme of a thread can end, and what follows then.
+    /// Texts that end the lexeme of a thread, and the stacks after them.
     fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<(), EngineError> {
         match thread.lexeme {
             ThreadLexeme::End => {}
@@ -434,7 +433,7 @@ impl Completing<'_> {
                     if lexeme.spec().ends != Ends::Anywhere && !ending.end.is_final() {
                         edge.to.2 = Some((index, ending.end));
                     }
-                    // Behind an item that came nothing may come.
+                    // An item that repeats an earlier one has no continuation.
                     if !self.automaton.has_history(thread.stack)
                         || !self.automaton.starts(edge.to.0)?.is_empty()
                     {
@@ -455,7 +454,8 @@ impl Completing<'_> {
         Ok(())
     }
 
-    /// The end of an item that others came before, where the shortest ones may be some of these.
+    /// The end of an item that must differ from earlier ones, which may include the shortest
+    /// values.
     fn unused_edge(&self, thread: &Thread, index: LexemeId) -> Result<Option<Edge>, EngineError> {
         if !self.automaton.has_history(thread.stack) {
             return Ok(None);
@@ -486,8 +486,8 @@ impl Completing<'_> {
         Ok(None)
     }
 
-    /// Further texts of a scalar within an item: as many as there are items that came which the
-    /// item may still equal, and one more.
+    /// Further texts of a scalar within an item: one more than the earlier items that the item may
+    /// still equal.
     fn other_members(
         &self,
         thread: &Thread,
@@ -562,8 +562,8 @@ impl Completing<'_> {
         )
     }
 
-    /// The keys that may come: those that some alternative still needs, or of which one must come so
-    /// that it does not meet what is excluded from it, and where there are none, a few others.
+    /// The keys to try: those that some alternative still requires, or one of which avoids an
+    /// excluded alternative. If there are none, a few others.
     fn key_edges(
         &self,
         json: &Json,
@@ -597,7 +597,7 @@ impl Completing<'_> {
         Ok(())
     }
 
-    /// A key without a name that has not come yet.
+    /// An undeclared key that has not occurred.
     fn other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Edge>, EngineError> {
         let Some(base) = node.base else { return Ok(None) };
         let lexeme = self.automaton.lexeme(base.lexeme);
@@ -641,7 +641,7 @@ fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
     edges
 }
 
-/// Bytes with which a key can go on, without ending.
+/// Bytes that continue a key without ending it.
 fn further(
     lexeme: &Lexeme,
     state: ffwd_regular::expr::LexState,

@@ -28,7 +28,7 @@ use ffwd_regular::regex::Ast;
 pub enum What {
     /// The end of the text.
     End,
-    /// Lexemes of the grammar's rules; several where their texts have the same to follow.
+    /// Lexemes of the grammar's rules; several if the same follows them.
     Terminals(Vec<NodeId>),
     /// A text of a regular language that is no single node of the grammar.
     Language(Ast),
@@ -36,11 +36,11 @@ pub enum What {
     Tokens(NodeId),
     /// A key of an object.
     Key {
-        /// Declared names that may come, at most twelve.
+        /// Allowed declared names, at most twelve.
         names: Vec<Arc<str>>,
-        /// How many more declared names may come.
+        /// How many more declared names are allowed.
         more: usize,
-        /// Whether a key that is not declared may come.
+        /// Whether an undeclared key is allowed.
         others: bool,
     },
     /// A JSON value of some of these types.
@@ -54,9 +54,9 @@ pub enum What {
 pub struct Types {
     /// Names of JSON types, and `true` and `false`.
     pub types: Vec<&'static str>,
-    /// As JSON texts: instead of the types of numbers and strings.
+    /// As JSON texts, listed instead of the types of numbers and strings.
     pub values: Vec<String>,
-    /// How many values beside those listed may come.
+    /// How many more values are allowed.
     pub more_values: usize,
 }
 
@@ -65,7 +65,7 @@ pub struct Types {
 pub struct Expected {
     /// The thing itself.
     pub what: What,
-    /// Whether a part of it has come already.
+    /// Whether a part of it is already written.
     pub begun: bool,
     /// The schemas of which the JSON value around must satisfy one.
     pub schemas: Vec<SchemaId>,
@@ -77,7 +77,7 @@ pub struct Expected {
 const MAX_LISTED: usize = 12;
 /// Fewer ways to end than this are all that a lexeme has.
 const FEW_ENDINGS: usize = 64;
-/// How many of the last bytes tell which terminals have begun.
+/// How many of the last bytes are examined to find which terminals have begun.
 pub const TAIL: usize = 4_096;
 
 /// Says of threads what people ask.
@@ -87,7 +87,7 @@ pub struct Explaining<'a> {
 }
 
 impl Automaton {
-    /// What may come next, and why something may not.
+    /// Which continuations are allowed, and why others are not.
     pub fn explaining(&self) -> Explaining<'_> {
         Explaining { automaton: self }
     }
@@ -295,7 +295,7 @@ impl Explaining<'_> {
                     .lexeme_store()
                     .get(&LexemeSpec::new(Spelling::Utf8, [language.clone()]))?;
                 if let Some(end) = run(&own, begun)? {
-                    // One that has ended is no longer in the midst.
+                    // A lexeme that has ended is not in progress.
                     if !end.is_final() {
                         alive.push((node, language));
                     }
@@ -519,7 +519,7 @@ fn alternatives(language: &Ast) -> &[Ast] {
     }
 }
 
-/// The shortest text with which a lexeme can end from a state with a verdict that is wanted.
+/// The shortest text that ends a lexeme from a state with the wanted verdict.
 fn shortest(
     lexeme: &Lexeme,
     state: LexState,
@@ -547,7 +547,7 @@ fn run(lexeme: &Lexeme, text: &[u8]) -> Result<Option<LexState>, EngineError> {
     Ok(Some(state))
 }
 
-/// The longest end of a text after which a lexeme is in a state; `None` at its start, and where its
+/// The longest suffix of a text that leads a lexeme to a state; `None` at its start, or if its
 /// beginning is too far back.
 fn since_start<'t>(
     lexeme: &Lexeme,

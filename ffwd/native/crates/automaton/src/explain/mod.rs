@@ -1,4 +1,4 @@
-//! For people: what may come next, and why something may not.
+//! Explanations for people: which continuations are allowed, and why others are not.
 
 pub mod expected;
 pub mod obstacle;

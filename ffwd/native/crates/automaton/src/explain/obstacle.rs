@@ -13,7 +13,7 @@ use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_json_schema::SchemaId;
 
-/// Why what would be well-formed may not come.
+/// Why a well-formed continuation is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// What stands against it.
@@ -27,23 +27,24 @@ pub struct Obstacle {
 pub enum Why {
     /// An object may not close: the names that it needs, and how many members more at least.
     Missing {
-        /// Required names that have not come.
+        /// Required names that are missing.
         names: Vec<Arc<str>>,
         /// How many more members are needed at least.
         members: u64,
     },
-    /// No further member may come.
+    /// No further member is allowed.
     NoMember,
     /// An array may not close.
     TooShort,
-    /// No further item may come.
+    /// No further item is allowed.
     NoItem,
-    /// The key that begins so may not come now: it has come, or its place is before another one.
+    /// The key that begins with these bytes is not allowed here: it is a repetition, or its place
+    /// is before an earlier key.
     NotNow {
         /// The declared name that the key begins.
         name: Arc<str>,
     },
-    /// No key that may come begins so.
+    /// No allowed key begins with these bytes.
     UnknownKey,
 }
 

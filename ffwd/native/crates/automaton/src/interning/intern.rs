@@ -10,7 +10,7 @@ use crate::interning::memory::{element, Bytes, Held};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 
-/// A part of a value's hash, that all of it is made from again.
+/// A part of a value's hash, from which the whole hash is rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortHash(u32);
 
@@ -27,8 +27,8 @@ impl ShortHash {
     }
 }
 
-/// Ids of values that lie elsewhere, found by the values' hashes: values are held once, and are not
-/// hashed again when there are more of them.
+/// Ids of values that are stored elsewhere, found by hash. Values are stored once, and are not
+/// hashed again when the table grows.
 #[derive(Debug, Default)]
 pub struct Ids(HashTable<(ShortHash, u32)>);
 
@@ -123,7 +123,7 @@ mod tests {
         interner.intern("c".into()).unwrap();
         let full = interner.intern("d".into()).unwrap_err();
         assert_eq!((full.limit, full.maximum), ("names", 3));
-        // What is known can still be asked for.
+        // Known values can still be found.
         assert_eq!(interner.intern("c".into()).unwrap(), 2);
         assert_eq!(interner.len(), 3);
     }

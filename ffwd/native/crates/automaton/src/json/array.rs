@@ -61,7 +61,7 @@ impl Json {
         Ok(ArrayGroupId(self.arrays.groups.push(group) as u32))
     }
 
-    /// The stack that expects the next item, above `parent`; `None` if no item may come.
+    /// The stack that expects the next item, above `parent`; `None` if no item is allowed.
     pub(crate) fn item(
         &self,
         on: &impl On,
@@ -190,8 +190,8 @@ impl Json {
         Ok(Some(ArrayPendingId(self.arrays.pendings.intern(pending)?)))
     }
 
-    /// After an item: the array's next state. `text` is what was written up to its end, where it is
-    /// compared with later ones.
+    /// The array's state after an item. `text` is the item's text up to its end, if later items are
+    /// compared with it.
     pub(crate) fn item_done(
         &self,
         id: ArrayPendingId,
@@ -264,7 +264,7 @@ impl Json {
                             }
                         }
                     }
-                    // It has come already: nothing goes on from here.
+                    // It repeats an earlier item, so nothing continues from here.
                     Ok(None) => live.clear(),
                     Err(EngineError::Schema(error)) if is_limit(&error) => hard = Some(error),
                     Err(error) => return Err(error),
@@ -297,7 +297,7 @@ impl Json {
         let mut kept = Vec::with_capacity(live.len());
         for progress in live {
             let monitor = &group.monitors[progress.monitor as usize];
-            // An item that is not known may be one that a later one must repeat.
+            // An unknown item may be one that a later item must repeat.
             let unknown = text == TextId::ANY && monitor.spec.repeats;
             let plainly = match next.history {
                 Some(_) => monitor.is_even() || text == TextId::ANY,

@@ -14,21 +14,21 @@ use ffwd_regular::expr::Verdict;
 pub(crate) struct ArrayMonitor {
     pub(crate) spec: Arc<ArraySpec>,
     pub(crate) owners: Verdict,
-    /// The values that the array may miss once others have come, where that has been asked for;
-    /// `None` if these may be any.
+    /// The values that the array may lack after other items, once computed; `None` if they can be
+    /// any.
     pub(crate) contested: OnceLock<Option<Box<[SchemaId]>>>,
 }
 
 #[derive(Debug)]
 pub struct ArrayGroup {
     pub(crate) monitors: Vec<ArrayMonitor>,
-    /// From this many items on the number of items makes no difference.
+    /// The number of items from which on counts make no difference.
     pub(crate) cap: u64,
     /// The schemas of the query of which one must hold.
     pub(crate) required: Verdict,
 }
 
-/// How far a monitor that has not failed has come.
+/// The progress of a monitor that has not failed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Progress {
     pub(crate) monitor: u32,
@@ -48,10 +48,10 @@ pub struct ArrayState {
     /// The items so far, if later ones must differ from them: sorted schemas of the equal values.
     /// If they are stored beside the schema, only those that the array may lack.
     pub(crate) came: Arc<[SchemaId]>,
-    /// The items so far, where they lie beside the schema.
+    /// The items so far, if they are stored beside the schema.
     pub(crate) history: Option<UsedId>,
-    /// How many of these are arrays or objects; as many as make the array end, if some item cannot
-    /// be compared with others.
+    /// How many of these are arrays or objects; the greatest allowed number if some item cannot be
+    /// compared.
     pub(crate) containers: u32,
 }
 
@@ -105,12 +105,12 @@ impl ArrayMonitor {
         self.spec.contains.is_empty() && !self.spec.unique && !self.spec.repeats
     }
 
-    /// Whether all places are alike, so that none can miss the value of another one.
+    /// Whether all places have the same schema, so that none can lack the value of another one.
     pub(crate) fn is_even(&self) -> bool {
         self.spec.prefix.is_empty() && self.spec.contains.is_empty() && !self.spec.repeats
     }
 
-    /// Whether it matters for what the array still needs which items have come.
+    /// Whether the earlier items affect what the array still needs.
     pub(crate) fn misses_items(
         &self,
         state: &ArrayState,
@@ -173,13 +173,13 @@ impl ArrayMonitor {
     }
 }
 
-/// Whether it can matter for the tokens that go on after an item which value it was.
+/// Whether an item's value can affect the tokens that continue after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spare {
-    /// It may decide whether another item may come.
+    /// The value may decide whether another item is allowed.
     None,
-    /// Another item may come whatever it was.
+    /// Another item is allowed after any value.
     Item,
-    /// Another item may come, also one that is a string.
+    /// Another item is allowed after any value, and strings are among the possible items.
     String,
 }

@@ -28,7 +28,7 @@ pub struct Arrays {
     pub(crate) groups: boxcar::Vec<ArrayGroup>,
     pub(crate) states: Interner<ArrayState>,
     pub(crate) pendings: Interner<ArrayPending>,
-    /// The next item after each state; `None` if no item may come.
+    /// The next item after each state; `None` if no item is allowed.
     pub(crate) items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
     pub(crate) spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
 }
@@ -90,12 +90,12 @@ impl Arrays {
             && !monitors.iter().any(|monitor| monitor.spec.repeats)
     }
 
-    /// The items that came, where they lie beside the schema.
+    /// The earlier items, if they are stored beside the schema.
     pub(crate) fn history_at(&self, id: ArrayStateId) -> Option<UsedId> {
         self.states.get(id.0).history
     }
 
-    /// The items that came, of a frame of an array.
+    /// The earlier items of an array's frame.
     pub(crate) fn history_of_frame(&self, frame: Frame) -> Option<UsedId> {
         match frame {
             Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => self.history_at(state),
@@ -104,7 +104,7 @@ impl Arrays {
         }
     }
 
-    /// The items that came before the one that is being written.
+    /// The items before the current one.
     pub(crate) fn history_before(&self, id: ArrayPendingId) -> Option<UsedId> {
         self.history_at(self.pendings.get(id.0).from)
     }
@@ -113,7 +113,7 @@ impl Arrays {
         self.pendings.get(id.0).query
     }
 
-    /// The state after as many other items, where they lie beside the schema.
+    /// The state after the same number of other items, if they are stored beside the schema.
     pub(crate) fn array_with_history(
         &self,
         id: ArrayStateId,
@@ -147,7 +147,7 @@ impl Arrays {
         self.pendings.get(id.0).from
     }
 
-    /// How many items must still come, where they need not differ and are not told apart.
+    /// How many items are still required, if they need not differ and have the same schema.
     pub(crate) fn items_left(&self, id: ArrayStateId) -> u64 {
         let state = self.states.get(id.0);
         let group = self.monitors(state);
@@ -193,7 +193,7 @@ impl Arrays {
             least = least.min(length);
         }
         let least = if least == u32::MAX { 0 } else { least };
-        // Nothing is missing, and yet it may not close: some item must be repeated.
+        // Nothing is missing, but the array may not close: some item must be repeated.
         let waits = least == 0 && more == 0 && self.array_verdict(id) == 0;
         Ok(if waits { 1 + LEAST_ITEM } else { least.saturating_add(1) })
     }

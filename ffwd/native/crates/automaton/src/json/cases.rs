@@ -12,7 +12,8 @@ use crate::json::exclusion_set::ExclusionSet;
 use ffwd_bounds::meter;
 use ffwd_json_schema::{SchemaId, SchemaSet, ValueId};
 
-/// From how many exclusions on that tell a name's values apart by constants it has a table.
+/// The number of exclusions that distinguish a name's values by constants from which on it has a
+/// table.
 const MIN_TOLD_APART: usize = 12;
 
 /// The demand of one exclusion on the name.
@@ -33,7 +34,7 @@ pub struct Cases {
     told: Vec<Told>,
     /// The exclusions that the class decides.
     pub decided: ExclusionSet,
-    /// The values whose class has a digit, for each binary digit.
+    /// For each binary digit, the values whose class has it.
     pub digits: Vec<SchemaId>,
 }
 
@@ -160,8 +161,8 @@ mod tests {
     use super::*;
     use ffwd_json_schema::SchemaOptions;
 
-    /// Each value's class, read off its digits, suits what asks for the value, and what asks for
-    /// another one and is negated.
+    /// Each value's class, composed of its digits, suits the exclusions that ask for the value, and
+    /// the negated ones that ask for another.
     #[test]
     fn classes_tell_apart_what_the_values_do() {
         let set = SchemaSet::parse("true", SchemaOptions::new(|_| Ok((false, 0)))).unwrap();

@@ -1,4 +1,4 @@
-//! Items that later ones are compared with: whether some value is left that has not come.
+//! Items that later ones are compared with: whether an unused value is left.
 
 use crate::json::tables::Json;
 

@@ -1,4 +1,4 @@
-//! Parts of a value that leave values without end: an item in which one is still to come differs from
+//! Parts of a value with infinitely many values: an item that still contains one can differ from
 //! any number of others.
 
 use crate::error::EngineError;
@@ -16,14 +16,14 @@ use ffwd_regular::expr::{LexState, Spelling};
 pub(crate) const MAX_DEPTH: usize = 4;
 /// How many names of an object are tried for a member that has values without end.
 const MAX_NAMES: usize = 64;
-/// More texts than one that is written can have as items.
+/// More texts than one written array can have as items.
 const MANY_TEXTS: u64 = 1 << 32;
-/// So many digits make as many.
+/// This many digits make as many numbers.
 const MANY_DIGITS: usize = 10;
 
 impl<O: On> Compared<'_, O> {
-    /// Whether the item at a level has values without end, from where a thread stands on. `stays`:
-    /// wherever it goes on to within its lexeme.
+    /// Whether the item at a level has infinitely many values from a thread's position on. `stays`:
+    /// from each further position in its lexeme, too.
     pub(crate) fn is_endless_below(
         &self,
         thread: &Thread,
@@ -78,12 +78,12 @@ impl<O: On> Compared<'_, O> {
         Ok(false)
     }
 
-    /// Whether tokens that a thread of any history reads within its lexeme are beside all items that
-    /// came, and whether the item is still endless where it stands.
+    /// Whether every token that a thread reads within its lexeme keeps the item distinct from all
+    /// earlier ones, whatever they are; and whether the item still has infinitely many values.
     pub fn stays_endless(&self, thread: &Thread) -> Result<bool, EngineError> {
         let (frame, level) = (self.on.cell(thread.stack).frame, self.on.level(thread.stack));
         if level == StackId::END || self.history_of(level).is_none() {
-            // A level further out is looked at where the item at this one ends.
+            // The next outer level is examined when the item at this one ends.
             return Ok(!self.on.has_history(thread.stack) || level == StackId::END);
         }
         if let (Frame::ObjectOpen(state) | Frame::ObjectKey(state), ThreadLexeme::Key) =
@@ -94,7 +94,8 @@ impl<O: On> Compared<'_, O> {
         self.is_endless_below(thread, level, true)
     }
 
-    /// Whether the item that a stack stands in has values without end, whatever has come before.
+    /// Whether the current item of a stack has infinitely many values, whatever the earlier items
+    /// are.
     pub fn is_endless_at(&self, stack: StackId) -> Result<bool, EngineError> {
         let level = self.on.level(stack);
         if level == StackId::END {
@@ -113,7 +114,7 @@ impl<O: On> Compared<'_, O> {
         Ok(inside.is_some_and(|state| lexeme.takes_anything(state)))
     }
 
-    /// Whether a frame leaves room for values without end. It may say no where that is hard to tell.
+    /// Whether a frame allows infinitely many values. May return `false` if that is hard to decide.
     fn is_endless(&self, frame: Frame, depth: usize) -> Result<bool, EngineError> {
         match self.json.rivals.endless.lock().get(&frame) {
             Some(None) => return Ok(true),
@@ -193,7 +194,7 @@ impl<O: On> Compared<'_, O> {
         Ok(false)
     }
 
-    /// Whether a scalar has values without end, or more than any text can hold.
+    /// Whether a scalar has infinitely many values, or more than one text can contain.
     pub(crate) fn is_endless_scalar(&self, index: LexemeId) -> Result<bool, EngineError> {
         let lexeme = self.on.lexeme(index);
         let start = lexeme.start();
@@ -204,8 +205,8 @@ impl<O: On> Compared<'_, O> {
         digit.map_or(Ok(false), |digit| self.has_many_numbers(index, digit))
     }
 
-    /// Whether a string can go on in more ways than any text can hold. It may say no where that is
-    /// hard to tell.
+    /// Whether a string has more continuations than one text can contain. May return `false` if
+    /// that is hard to decide.
     fn has_many_texts(&self, index: LexemeId, state: LexState) -> Result<bool, EngineError> {
         let lexeme = self.on.lexeme(index);
         if lexeme.spec().spelling != Spelling::JsonString || lexeme.listed(state).is_some() {
@@ -241,9 +242,9 @@ impl<O: On> Compared<'_, O> {
         }
     }
 
-    /// Whether a number without an exponent can go on in more ways than any text can hold: that many
-    /// digits may follow, after a zero, none of which makes a difference to what comes after it. It may
-    /// say no where that is hard to tell.
+    /// Whether a number without an exponent has more continuations than one text can contain: that
+    /// many digits may follow, even after a zero, and none affects what follows the number. May
+    /// return `false` if that is hard to decide.
     pub(crate) fn has_many_numbers(
         &self,
         index: LexemeId,

@@ -29,14 +29,14 @@ const MAX_WAYS: usize = 4096;
 pub struct MemberDemand {
     /// The demand of the alternative itself.
     pub schema: SchemaId,
-    /// How far the monitor has come after the member.
+    /// The progress of the monitor after the member.
     pub ordered: u32,
     /// One of these must hold, so that the object can still be completed. None if the monitor is
     /// only observed.
     pub required: SmallVec<[SchemaId; 1]>,
     /// Exclusions that the member suits whatever its value is.
     pub kept: ExclusionSet,
-    /// Exclusions of which the class of the value decides whether the member suits them.
+    /// Exclusions that the class of the value decides.
     pub told_apart: ExclusionSet,
     /// Other exclusions, and when the member suits them.
     pub watched: SmallVec<[(u32, SchemaId); 2]>,
@@ -229,8 +229,8 @@ fn add_way(
     Ok(())
 }
 
-/// The smallest sets of watched exclusions that a member must not suit, so that the object can be
-/// completed with those that are `kept`.
+/// The smallest sets of watched exclusions that a member must avoid, so that the object can be
+/// completed with the `kept` ones pending.
 fn leaving(
     kept: &ExclusionSet,
     watched: &[(u32, SchemaId)],
@@ -244,8 +244,8 @@ fn leaving(
     if watched.is_empty() || !is_feasible(kept.clone())? {
         return Ok(Vec::new());
     }
-    // The more exclusions are pending, the harder it is: what cannot stay pending even alone
-    // is left out first, and sets of more exclusions only where none of fewer does.
+    // More pending exclusions are harder to satisfy. Those that cannot stay pending even alone are
+    // left out first; larger sets are tried only if no smaller one suffices.
     let mut must_leave = kept.none();
     for &(at, _) in watched {
         if !is_feasible(kept.with(at as usize))? {

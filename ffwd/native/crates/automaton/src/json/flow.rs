@@ -89,7 +89,7 @@ impl Json {
                     threads.push(begin(marks.close_array, stack));
                 }
             }
-            // A verdict is delivered to these, they never begin a lexeme.
+            // These frames receive a verdict and never begin a lexeme.
             Frame::AwaitMember(_) | Frame::AwaitItem(_) | Frame::AwaitComparedItem(_) => {}
             Frame::Layout(_) => {}
             // These are only ever below a lexeme that has begun, or have been expanded above.

@@ -1,4 +1,4 @@
-//! The items that came in an array whose items must differ, as one persistent set.
+//! The earlier items of an array whose items must differ, as one persistent set.
 //!
 //! The set lies beside the schema: what an item is asked is the same for all of them, so items share
 //! lexemes, frames and, with [`crate::json::rivals`], masks. It is a trie ([`UsedKeys`]), so one item more
@@ -19,7 +19,7 @@ use ffwd_bounds::meter;
 use ffwd_json_schema::{SchemaError, SchemaId, SchemaSet};
 use ffwd_regular::regex::Decimal;
 
-/// Which items came is not known: masks are computed for all of them at once.
+/// The earlier items are unknown: masks are computed for all possible ones at once.
 pub const ANY_HISTORY: UsedId = UsedId(u32::MAX);
 
 /// With what the entries begin that say which containers have a member.
@@ -41,7 +41,7 @@ impl Histories {
         self.sets.memory_bytes() + self.members.lock().memory_bytes()
     }
 
-    /// The set with an item more; `None` if it is in it already.
+    /// The set with one more item; `None` if it contains the item.
     pub(crate) fn with(
         &self,
         set: &SchemaSet,
@@ -171,12 +171,12 @@ pub(super) struct Member {
     pub value: Range<usize>,
 }
 
-/// The members of a container that have ended, though it may not have.
+/// The complete members of a container, which itself may be incomplete.
 pub(super) fn members(text: &[u8]) -> Vec<Member> {
     read_members(text).0
 }
 
-/// The members that have ended, and the one whose value has not.
+/// The complete members, and the one whose value is incomplete.
 pub(super) fn read_members(text: &[u8]) -> (Vec<Member>, Option<Member>) {
     let is_object = text.first() == Some(&b'{');
     let skip = |mut at: usize, skipped: &[u8]| {

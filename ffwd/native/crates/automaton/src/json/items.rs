@@ -11,7 +11,7 @@ const MAX_COUNTING: usize = 8;
 
 /// Returns the schema of values that equal none of the earlier ones.
 pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineError> {
-    // The conjunction is kept in order, by values that take long to compare.
+    // The conjunction keeps its operands sorted by values, which are expensive to compare.
     meter::charge(1 + 56 * came.len())?;
     let mut others = Vec::with_capacity(came.len());
     for &equal in came {
@@ -45,7 +45,7 @@ impl Demand {
     }
 }
 
-/// Whether an array can be completed, of which `rest` is left after the items that came.
+/// Whether an array with this `rest` can be completed after the earlier items.
 pub fn is_satisfiable(
     set: &SchemaSet,
     rest: &ArraySpec,
@@ -83,8 +83,8 @@ struct NextItem<'a> {
     tests: Vec<(Test, SchemaId)>,
 }
 
-/// The demands of which the next item must meet one, so that what is left of the array after it can
-/// be completed.
+/// The demands on the next item. It must meet one of them, so that the rest of the array can be
+/// completed.
 pub fn demands(
     set: &SchemaSet,
     rest: &ArraySpec,
@@ -150,8 +150,8 @@ impl NextItem<'_> {
         Some(after)
     }
 
-    /// Which values, if exactly the tests of `holding` hold for the item, it must not equal beside
-    /// those that came, so that the array can be completed after it; `None` if it cannot.
+    /// The values beside the earlier items that the item must not equal, if exactly the tests of
+    /// `holding` hold for it, so that the array can be completed; `None` if it cannot.
     fn leads_on(&self, holding: u32) -> Result<Option<Vec<SchemaId>>, EngineError> {
         let Some(after) = self.after(holding) else { return Ok(None) };
         if self.rest.unique {
@@ -176,7 +176,8 @@ impl NextItem<'_> {
         Ok(self.set.conjunction(&parts)?)
     }
 
-    /// The outcomes of the tests that lead on, with as few tests decided as that allows.
+    /// The outcomes of the tests from which the array can be completed, with as few tests decided
+    /// as possible.
     fn cubes(&self) -> Result<Vec<Demand>, EngineError> {
         let all = (1u32 << self.tests.len()) - 1;
         let mut good = Vec::with_capacity(all as usize + 1);
@@ -214,7 +215,7 @@ impl NextItem<'_> {
         Ok(demands)
     }
 
-    /// An item that leads on only because a later one can equal it.
+    /// An item after which the array can be completed only because a later one can equal it.
     fn add_pairs(&self, demands: &mut Vec<Demand>) -> Result<(), EngineError> {
         let all = (1u32 << self.tests.len()) - 1;
         for holding in 0..=all {

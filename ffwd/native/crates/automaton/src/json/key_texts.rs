@@ -57,8 +57,7 @@ impl Texts {
         self.texts.count()
     }
 
-    /// Whether the last bytes of a text, as long as something holds of them, have one of which
-    /// something else does.
+    /// Whether a text has a `sought` byte after which all bytes are `within`.
     pub fn ends_with_one(
         &self,
         text: TextId,

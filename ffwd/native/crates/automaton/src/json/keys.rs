@@ -34,9 +34,9 @@ pub struct KeySetId(u32);
 pub enum Terminal {
     /// No declared name.
     None,
-    /// A name that may come now, by its place among the sorted names.
+    /// A name that is allowed here, by its place among the sorted names.
     Allowed(NameId),
-    /// A name that may not come any more.
+    /// A name that is not allowed any more.
     Refused,
 }
 
@@ -61,7 +61,7 @@ pub struct OtherKeys {
 /// The names of an object, sorted by their bytes, each with its opening quote.
 pub type Names = Arc<[Box<[u8]>]>;
 
-/// Which names of an object may come, and which other keys.
+/// The allowed names of an object, and the other allowed keys.
 #[derive(Debug)]
 pub struct KeySet {
     /// Unique to these names within the grammar.
@@ -69,7 +69,7 @@ pub struct KeySet {
     names: Names,
     allowed: NameSet,
     others: Option<OtherKeys>,
-    /// For each name how many of those before it the lexeme of the other keys has too.
+    /// For each name, how many of those before it the lexeme of the other keys contains too.
     covered: OnceLock<Box<[u32]>>,
 }
 
@@ -83,7 +83,7 @@ impl KeySet {
         (self.group, &self.allowed, self.others.as_ref().map(|others| others.index))
     }
 
-    /// How many of a range of names the lexeme of the other keys has too.
+    /// How many names of a range the lexeme of the other keys contains too.
     fn covered(&self, from: u32, to: u32, lexeme: &Lexeme) -> Result<u32, LimitExceeded> {
         let known = match self.covered.get() {
             Some(known) => known,
@@ -152,7 +152,7 @@ pub struct KeyNode {
     to: u32,
     /// How many bytes they are.
     depth: u32,
-    /// Keys without a name that came already.
+    /// Earlier keys without a name.
     used: UsedId,
     /// The state of other keys, if they are allowed.
     pub base: Option<KeyBase>,
@@ -196,7 +196,7 @@ impl PlainNames<'_> {
 pub struct Keys {
     sets: Interner<KeySet>,
     nodes: Interner<KeyNode>,
-    /// The sets of keys that have come.
+    /// The sets of earlier keys.
     pub used: UsedKeys,
     /// The keys and items that are compared with later ones.
     pub texts: Texts,
@@ -250,7 +250,7 @@ impl Keys {
         &self.set(node).names[node.from as usize..node.to as usize]
     }
 
-    /// The keys of a set, but for those that came.
+    /// The keys of a set without the earlier ones.
     pub fn root(&self, set: KeySet, used: UsedId) -> Result<KeyNodeId, LimitExceeded> {
         let to = set.names.len() as u32;
         let start =
@@ -261,7 +261,7 @@ impl Keys {
         self.intern(self.settled(root)?)
     }
 
-    /// The node, without a base where all keys of the lexeme are names or have come.
+    /// The node, without a base if all keys of the lexeme are names or earlier keys.
     fn settled(&self, mut node: KeyNode) -> Result<KeyNode, LimitExceeded> {
         let (Some(base), Some(others)) = (node.base, &self.set(&node).others) else {
             return Ok(node);
@@ -285,7 +285,7 @@ impl Keys {
         Ok(node)
     }
 
-    /// How many keys that came a lexeme has from a state on.
+    /// How many earlier keys a lexeme contains from a state on.
     fn used_of(
         &self,
         lexeme: &Lexeme,
@@ -313,7 +313,7 @@ impl Keys {
         self.names(node).first().map_or(&[], |name| &name[..node.depth as usize])
     }
 
-    /// The names of a node that may come, by their places among all names, in order.
+    /// The allowed names of a node, by their places among all names, in order.
     pub(crate) fn allowed_names(&self, node: &KeyNode) -> impl Iterator<Item = NameId> + '_ {
         let allowed = &self.set(node).allowed;
         (node.from..node.to).map(NameId).filter(|&name| allowed.contains(name))
@@ -330,7 +330,8 @@ impl Keys {
         decoded(&self.set(node).names[name.0 as usize])
     }
 
-    /// A name of a node that may not come and goes on so; with all of the rest where that is whole.
+    /// A name of a node that is not allowed and continues with these bytes, or equals them if they
+    /// are the whole rest.
     pub(crate) fn refused_name(&self, node: &KeyNode, rest: &[u8], whole: bool) -> Option<&[u8]> {
         let set = self.set(node);
         let refused = (node.from..node.to).map(NameId).filter(|&name| !set.allowed.contains(name));
@@ -356,7 +357,7 @@ impl Keys {
         }
     }
 
-    /// Whether no key goes on here.
+    /// Whether no key continues here.
     pub fn is_dead(&self, node: &KeyNode) -> bool {
         node.base.is_none() && !self.set(node).allowed.has_any(node.from, node.to)
     }

@@ -1,4 +1,4 @@
-//! What is known of items that came beside the schema.
+//! Cached results about earlier items that are stored beside the schema.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ use ffwd_regular::expr::LexState;
 /// The known results for frames, and for scalars with sets of items.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRivals {
-    /// For each frame `None` if it leaves room for values without end, or how far down none were
+    /// For each frame, `None` if it allows infinitely many values, or the depth to which none were
     /// found.
     pub(crate) endless: Mutex<FxHashMap<Frame, Option<usize>>>,
     pub(crate) counter: Mutex<TextCounter>,
@@ -22,6 +22,7 @@ pub(crate) struct KnownRivals {
     pub(crate) many: Mutex<FxHashMap<(LexemeId, LexState), bool>>,
     /// What scalars can become, by their places and the states of their lexemes.
     pub(crate) left: Mutex<FxHashMap<(RivalPlace, LexemeId, LexState), Left>>,
-    /// In how many ways items go on after a member, by the stack whatever came, and its lexeme.
+    /// The number of continuations of an item after a member, by its lexeme and its stack without
+    /// the earlier items.
     pub(crate) rooms: Mutex<FxHashMap<(StackId, LexemeId), u32>>,
 }

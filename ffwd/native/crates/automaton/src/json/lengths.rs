@@ -1,4 +1,4 @@
-//! About how long values are that must still come, counted in bytes.
+//! The estimated length of required values, in bytes.
 
 use ffwd_json_schema::{ArraySpec, SchemaId};
 use ffwd_regular::expr::{spell, Spelling};
@@ -8,7 +8,7 @@ pub(crate) const UNKNOWN: u32 = u32::MAX / 4;
 /// How many items or members of one kind are counted.
 const MAX_COUNTED: u64 = 1 << 20;
 
-/// Lengths of an object, or items, that must come.
+/// Lengths of required members or items.
 #[derive(Debug, Default)]
 pub(crate) struct Lengths {
     sum: u64,

@@ -1,9 +1,9 @@
-//! What the containers that came have at the place of an item that is being written.
+//! The values of earlier containers at the current place within an item.
 //!
-//! A member that differs from what all of them have there makes the item one that has not come,
-//! whatever else is in it. So a member is compared with a set like those of [`crate::json::history`]: the
-//! values that containers have there which agree with the item so far. These sets are made from
-//! those of the containers' ids, part by part, so one container more changes those of one path.
+//! A member that differs from all of them makes the item distinct, whatever its other members are.
+//! So a member is compared with a set like those of [`crate::json::history`]: the values at this
+//! place of the containers that agree with the item so far. These sets are built from those of the
+//! containers' ids, part by part, so one more container changes one path.
 
 use rustc_hash::FxHashMap;
 
@@ -28,7 +28,7 @@ pub(crate) enum Step {
     Names,
 }
 
-/// Where a container is being written.
+/// A position within an incomplete container.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenPlace {
     pub path: Vec<Step>,
@@ -41,7 +41,7 @@ type ValuesKey = (UsedId, u32, u8, u32);
 
 #[derive(Debug, Default)]
 pub(crate) struct KnownMembers {
-    /// The containers that came, by their ids, as one of their texts.
+    /// The earlier containers by their ids, each as one of its texts.
     texts: FxHashMap<u32, Box<[u8]>>,
     paths: FxHashMap<Box<[Step]>, u32>,
     values: FxHashMap<ValuesKey, UsedId>,
@@ -74,8 +74,8 @@ impl KnownMembers {
     }
 }
 
-/// Where a container is being written, from its first byte on. `None` behind a value, where no value
-/// or name may begin.
+/// The position within a container whose text starts with its first byte. `None` after a value,
+/// where no value or name may begin.
 pub(crate) fn open_place(text: &[u8]) -> Option<OpenPlace> {
     let mut path = Vec::new();
     let mut start = 0;
@@ -131,9 +131,8 @@ fn step_to(container: &[u8], name: Option<std::ops::Range<usize>>, place: usize)
 }
 
 impl Histories {
-    /// The values that are no containers, or the names, that containers have at a place: those of a
-    /// set of ids, each with its nibbles. They count as often as containers have them. `None` if it is
-    /// not known what these are.
+    /// The scalars, or the names, at a place in the containers of a set of ids, each with its
+    /// nibbles. They count once for each container. `None` if they are unknown.
     pub(crate) fn values_at(
         &self,
         set: &SchemaSet,
@@ -172,7 +171,7 @@ impl Histories {
                 values = self.sets.sum(values, below)?;
             }
         }
-        // Where ids do not branch, the next node is as quickly found.
+        // If ids do not branch, the next node is found as quickly.
         if depth == ID_NIBBLES || self.sets.children(node).len() > 1 {
             self.members.lock().values.insert(key, values);
         }

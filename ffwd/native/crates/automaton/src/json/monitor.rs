@@ -1,4 +1,5 @@
-//! One alternative of an object: what it says of each key, and whether it may still be met.
+//! One alternative of an object: its demand on each key, and whether the object can still satisfy
+//! it.
 
 use crate::stacks::ids::NameId;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -46,7 +47,7 @@ pub enum Role {
 /// The demand of an excluded alternative on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// An object with the key is none of it.
+    /// An object with the key does not satisfy it.
     Forbids,
     /// The value must satisfy a schema.
     Value(SchemaId),
@@ -73,7 +74,7 @@ impl Unnamed {
 /// The demands of an excluded alternative on the names of the group.
 #[derive(Debug)]
 pub enum Asks {
-    /// It asks nothing of names but these, which are sorted.
+    /// The only names with a demand, sorted.
     Few(Vec<(NameId, Ask)>),
     /// For each name of the group.
     All(Vec<Ask>),
@@ -90,7 +91,7 @@ impl Asks {
         }
     }
 
-    /// The names of which it asks something.
+    /// The names with a demand.
     fn names(&self) -> impl Iterator<Item = NameId> + '_ {
         let (few, all): (&[(NameId, Ask)], &[Ask]) = match self {
             Self::Few(few) => (few, &[]),
@@ -129,12 +130,12 @@ impl Exclusion {
     }
 }
 
-/// The keys of which one must come so that an object does not meet an exclusion.
+/// The keys of which the object needs one to avoid an exclusion.
 #[derive(Debug)]
 pub struct ToLeave {
     pub exclusion: usize,
     pub names: Vec<NameId>,
-    /// Whether one without a name may be it.
+    /// Whether an undeclared key avoids it, too.
     pub others: bool,
 }
 
@@ -150,7 +151,7 @@ pub enum Key {
 /// The state of a monitor between the members of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// How far it has come in the properties that have an order.
+    /// The progress through the properties that have an order.
     pub ordered: u32,
     /// The exclusions that all members so far suited.
     pub pending: ExclusionSet,
@@ -192,9 +193,9 @@ pub struct Monitor {
     is_counted: bool,
     /// The names of the properties that have an order.
     ordered_names: Vec<NameId>,
-    /// For each name of which some exclusion asks something, those that do.
+    /// For each name, the exclusions with a demand on it, if there are any.
     touching: FxHashMap<NameId, ExclusionSet>,
-    /// The names whose values many exclusions tell apart by constants.
+    /// The names whose values many exclusions distinguish by constants.
     pub cases: FxHashMap<NameId, Cases>,
     satisfiable: Vec<Satisfiable>,
 }
@@ -293,7 +294,7 @@ impl Monitor {
         })
     }
 
-    /// The key of a class, of which the group's languages that it belongs to are known.
+    /// The key of a class, given the group's languages that contain it.
     pub fn key_of(&self, languages: Verdict) -> Option<Key> {
         let class = self.unnamed.iter().position(|class| languages >> class.language & 1 == 1);
         class.map(|class| Key::Unnamed(class as u32))
@@ -304,7 +305,7 @@ impl Monitor {
         Place { ordered: 0, pending: ExclusionSet::all(self.exclusions.len()) }
     }
 
-    /// From this many members on their number makes no difference to the monitor.
+    /// The number of members from which on counts make no difference to the monitor.
     pub fn cap(&self) -> u64 {
         let of = |spec: &ObjectSpec| {
             spec.min_properties.max(spec.max_properties.map_or(0, |max| max.saturating_add(1)))
@@ -313,13 +314,14 @@ impl Monitor {
         of(&self.spec).max(excluded.unwrap_or(0))
     }
 
-    /// Whether a name that came must be remembered for this monitor, for its place does not tell.
+    /// Whether this monitor needs a record of an earlier name, because the name's place does not
+    /// imply it.
     pub fn remembers(&self, name: NameId) -> bool {
         !self.exclusions.is_empty()
             || !matches!(self.roles[name.0 as usize], Role::Property(p) if p < self.ordered)
     }
 
-    /// The schema of a key that may come, and how far the monitor is after it.
+    /// The schema of an allowed key, and the monitor's progress after it.
     pub fn child(
         &self,
         set: &SchemaSet,
@@ -389,8 +391,8 @@ impl Monitor {
         }
     }
 
-    /// Whether no pending exclusion says anything of a key and of those that can come no more once
-    /// it has come, and nothing is counted: then an object that could be completed still can.
+    /// Whether nothing is counted, and no pending exclusion has a demand on a key or on the keys
+    /// that it rules out: then an object that could be completed still can.
     pub fn is_indifferent(&self, place: &Place, key: Key, ordered: u32) -> bool {
         let skipped = || &self.ordered_names[place.ordered as usize..ordered as usize];
         let is_asked = |name: &NameId| {
@@ -408,7 +410,7 @@ impl Monitor {
         self.property(name).filter(|property| property.required)
     }
 
-    /// The required properties that have not come.
+    /// The required properties that are missing.
     pub fn missing<'m>(
         &'m self,
         ordered: u32,
@@ -422,7 +424,7 @@ impl Monitor {
             .chain(free.filter_map(|&name| self.requires(name)))
     }
 
-    /// Whether the object may end here as far as this monitor goes.
+    /// Whether this monitor allows the object to end here.
     pub fn may_close(&self, place: &Place, seen: &NameSet, count: u64) -> bool {
         self.next_required[place.ordered as usize] == self.ordered
             && count >= self.spec.min_properties
@@ -431,9 +433,8 @@ impl Monitor {
             && self.pending(&place.pending).all(|exclusion| !exclusion.is_met(seen, count))
     }
 
-    /// The exclusions that an object with these names meets, unless more members come, each with
-    /// the names of which some must come then. Those that a further member of any name leaves are
-    /// left aside.
+    /// The exclusions that an object with exactly these names meets, each with the names of which
+    /// one avoids it. Exclusions that any further member avoids are omitted.
     pub fn to_leave<'m>(
         &'m self,
         pending: &'m ExclusionSet,
@@ -452,12 +453,12 @@ impl Monitor {
         })
     }
 
-    /// Whether an exclusion asks something of such a name.
+    /// Whether an exclusion has a demand on such a name.
     pub fn asks_of_any(&self, exclusion: usize, is: impl Fn(NameId) -> bool) -> bool {
         self.exclusions[exclusion].asks.names().any(is)
     }
 
-    /// The names that came and those of the required properties that have not.
+    /// The earlier names, and those of the missing required properties.
     pub fn with_missing(&self, ordered: u32, seen: &NameSet) -> NameSet {
         let from = ordered as usize;
         let in_order = self.spec.properties[from..self.ordered as usize].iter();
@@ -486,7 +487,7 @@ impl Monitor {
         pending.iter().map(|at| &self.exclusions[at])
     }
 
-    /// Without the exclusions that no object from here on can meet any more.
+    /// The state without the exclusions that no continuation can meet.
     pub fn settle(&self, place: Place, seen: &NameSet, count: u64) -> Place {
         let mut pending = place.pending.clone();
         for at in place.pending.iter() {
@@ -507,8 +508,8 @@ impl Monitor {
         Place { pending, ..place }
     }
 
-    /// The pending exclusions that no name avoids, and the names that came together with those
-    /// that avoid the others: an exclusion requires them, and the alternative does not.
+    /// The pending exclusions that no name avoids; and the earlier names together with those that
+    /// avoid the others, which an exclusion requires and the alternative does not.
     pub fn avoiding(&self, place: &Place, seen: &NameSet) -> (ExclusionSet, NameSet) {
         let mut pending = place.pending.clone();
         let mut without = seen.clone();
@@ -568,8 +569,8 @@ impl Monitor {
         without(&self.spec, properties, count, excluded)
     }
 
-    /// Whether the members that are left suffice for the counts of the alternative and do not
-    /// exceed them, its exclusions aside. `coming` is a name that comes now and is counted already.
+    /// Whether the remaining members can satisfy the counts of the alternative, without its
+    /// exclusions. `coming` is the current name, which is already counted.
     pub fn counts_suffice(
         &self,
         set: &SchemaSet,

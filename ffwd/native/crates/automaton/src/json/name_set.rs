@@ -18,7 +18,7 @@ impl NameSet {
         self.0.get(name.0 as usize / 64).is_some_and(|word| word >> (name.0 % 64) & 1 == 1)
     }
 
-    /// The set with one name more.
+    /// The set with one more name.
     pub fn with(&self, name: NameId) -> Self {
         if self.contains(name) {
             return self.clone();

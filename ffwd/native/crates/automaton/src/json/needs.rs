@@ -16,11 +16,11 @@ use ffwd_regular::expr::Verdict;
 /// How many exclusions of an alternative are looked at for an estimate.
 const MAX_COUNTED: usize = 256;
 
-/// What an object still needs, about; for `completion::estimate`.
+/// An estimate of what an object still needs, for `completion::estimate`.
 impl Json {
-    /// Of these names those that alternatives need, at most so many: for each alternative the first
-    /// that it requires, and where it requires no more, those of which one must come so that it does
-    /// not meet what is excluded from it; and whether a key without a name may be it.
+    /// Those of these names that alternatives need, up to a number: for each alternative the first
+    /// required one. If none is missing, the names that avoid its exclusions, and whether an
+    /// undeclared key does.
     pub(crate) fn needed_names(
         &self,
         id: ObjectStateId,
@@ -41,7 +41,7 @@ impl Json {
                 waiting.push(monitor);
                 continue;
             }
-            // Where no order is asked for, what leaves one of them may as well come first.
+            // Without an order, a name that avoids an exclusion may come first.
             let most = if monitor.is_unordered() { 1 } else { usize::MAX };
             for to_leave in
                 monitor.to_leave(&live.place.pending, &members.seen, members.count).take(most)
@@ -82,8 +82,8 @@ impl Json {
             }
         }
         let left = if least == u32::MAX { 1 } else { least.saturating_add(1) };
-        // Nothing is missing, and yet it may not close: some member more makes it differ from what
-        // it must not be.
+        // Nothing is missing, but the object may not close: a further member must make it differ
+        // from an exclusion.
         let waits = left == 1 && self.object_verdict(id) == 0;
         Ok(if waits { left + LEAST_MEMBER } else { left })
     }
@@ -107,8 +107,8 @@ impl Json {
         Ok(if least == u32::MAX { 1 } else { least.saturating_add(1) })
     }
 
-    /// The alternatives that an object can still be, each with about how many bytes it needs and the
-    /// schemas of its query that hold then.
+    /// The alternatives that the object can still satisfy, each with the estimated bytes that it
+    /// needs and the schemas of its query that then hold.
     pub(crate) fn object_ways(
         &self,
         id: ObjectStateId,
@@ -147,8 +147,8 @@ impl Json {
     }
 }
 
-/// What a monitor needs that has come so far, but for the closing brace. `pending`: of its exclusions
-/// those that all members suited.
+/// What a monitor in this state needs, without the closing brace. `pending`: its exclusions that
+/// all members suited.
 fn monitor_left(
     monitor: &Monitor,
     ordered: u32,
@@ -161,7 +161,7 @@ fn monitor_left(
         left.add(name_length(&property.name), of(property.schema)?);
     }
     if !pending.is_empty() {
-        // One member leaves several exclusions only if they ask something of the same name.
+        // One member avoids several exclusions only if they have demands on the same name.
         let seen = monitor.with_missing(ordered, &members.seen);
         let count = members.count.saturating_add(left.count);
         let mut counted: FxHashSet<NameId> = FxHashSet::default();
@@ -169,7 +169,7 @@ fn monitor_left(
             meter::charge(1 + to_leave.names.len() / 4)?;
             let names = &to_leave.names;
             let is_missing = |name: NameId| !members.seen.contains(name) && seen.contains(name);
-            // What is missing anyway may leave it by its value.
+            // A missing required member may avoid it by its value.
             if monitor.asks_of_any(to_leave.exclusion, is_missing)
                 || names.iter().any(|name| counted.contains(name))
             {

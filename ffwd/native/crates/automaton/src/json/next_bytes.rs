@@ -1,4 +1,4 @@
-//! The bytes that threads may go on with, where these are few.
+//! The bytes that may continue threads, if they are few.
 
 use smallvec::SmallVec;
 

@@ -1,5 +1,5 @@
-//! Objects: every alternative of a schema's object types runs side by side as a *monitor*; all of
-//! them see the same members, and each says which keys may come and what their values must be.
+//! Objects: all alternatives of a schema's object types run side by side as *monitors*. All see the
+//! same members, and each determines the allowed keys and the schemas of their values.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ impl Json {
         group.verdict(holds)
     }
 
-    /// Whether another member may come.
+    /// Whether another member is allowed.
     pub(crate) fn object_may_go_on(&self, id: ObjectStateId) -> bool {
         !self.keys.is_dead(&self.keys.node(self.object_states.get(id.0).keys))
     }
@@ -216,7 +216,7 @@ impl Json {
         on.push(Frame::Colon, value)
     }
 
-    /// After a member's value: the object's next state.
+    /// The object's state after a member's value.
     pub(crate) fn member_done(
         &self,
         on: &impl On,
@@ -264,8 +264,8 @@ impl Json {
         monitor.spec.excluded.is_empty().then_some(monitor)
     }
 
-    /// Whether any number of keys may come of which any text is one. It may say no where that is
-    /// hard to tell.
+    /// Whether any number of keys with any text is allowed. May return `false` if that is hard to
+    /// decide.
     pub(crate) fn has_endless_keys(
         &self,
         on: &impl On,
@@ -341,7 +341,7 @@ pub(crate) struct ObjectFacts {
     pub group: ObjectGroupId,
     /// The schemas that it may still satisfy.
     pub owners: Verdict,
-    /// The names that the alternative needs of which the fewest are missing.
+    /// The missing names of the alternative with the fewest.
     pub missing: Vec<Arc<str>>,
     /// How many members more it needs at least.
     pub members: u64,

@@ -21,19 +21,19 @@ use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
-/// How many keys of a pattern are treated as names where the pattern has no more.
+/// A pattern with at most this many keys is replaced by names.
 const MAX_LISTED: u64 = 4096;
-/// How many classes the keys that one alternative and its exclusions tell apart may fall in.
+/// The most classes of keys that one alternative and its exclusions may distinguish.
 const MAX_CLASSES: usize = 1024;
 
-/// The keys without a name that an alternative and its exclusions do not tell apart.
+/// Undeclared keys that an alternative and its exclusions do not distinguish.
 struct Class {
     keys: Option<Ast>,
     schema: SchemaId,
     asks: Vec<Ask>,
 }
 
-/// Puts a group together.
+/// Builds a group.
 struct Builder<'a, O> {
     on: &'a O,
     json: &'a Json,
@@ -96,7 +96,7 @@ impl Json {
         Ok(ObjectGroupId(self.object_groups.push(group) as u32))
     }
 
-    /// The lexeme of the keys without a name, if such may come.
+    /// The lexeme of the undeclared keys, if some are allowed.
     pub(crate) fn other_keys(
         &self,
         on: &impl On,
@@ -173,7 +173,7 @@ impl<O: On> Builder<'_, O> {
         Ok(unnamed)
     }
 
-    /// Splits classes by what an excluded alternative asks of their keys.
+    /// Splits classes by the demands of an excluded alternative.
     fn refine(
         &mut self,
         classes: Vec<Class>,

@@ -46,7 +46,7 @@ pub struct ObjectGroup {
     pub(crate) lexemes: Mutex<FxHashMap<OpenKeys, LexemeId>>,
     /// The state at the start of an object of the group.
     pub start: OnceLock<ObjectStateId>,
-    /// From this many members on their number makes no difference.
+    /// The number of members from which on counts make no difference.
     pub cap: u64,
     /// Whether keys without a name may be allowed, forbidden and allowed again, so that earlier
     /// ones are recorded separately.

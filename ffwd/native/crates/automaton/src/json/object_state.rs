@@ -11,7 +11,7 @@ use crate::json::used_keys::UsedId;
 use crate::stacks::ids::{KeyNodeId, NameId, ObjectGroupId, ObjectStateId};
 use ffwd_regular::expr::Verdict;
 
-/// About how long a member is that is not declared: a key of one character, and a digit.
+/// The estimated length of an undeclared member: a key of one character, and a digit.
 pub(crate) const LEAST_MEMBER: u32 = 5;
 
 /// A monitor that has not failed.
@@ -28,7 +28,7 @@ pub struct Members {
     pub seen: NameSet,
     /// How many, at most the cap of the group.
     pub count: u64,
-    /// Keys without a name that came, while it matters.
+    /// Earlier undeclared keys, while they matter.
     pub(crate) used: UsedId,
 }
 
@@ -38,9 +38,9 @@ pub struct ObjectState {
     pub(crate) group: ObjectGroupId,
     pub(crate) live: Box<[Live]>,
     pub(crate) members: Members,
-    /// The keys without a name that may come.
+    /// The allowed undeclared keys.
     pub(crate) open: OpenKeys,
-    /// All keys that may come.
+    /// All allowed keys.
     pub keys: KeyNodeId,
 }
 

@@ -15,14 +15,14 @@ use ffwd_regular::regex::Decimal;
 pub struct Pointer {
     /// The whole text of a number.
     pub(crate) number: Option<Vec<u8>>,
-    /// All items that came; of other scalars, those that begin with what is written.
+    /// For a number all earlier items; for other scalars those that start with the text so far.
     pub(crate) node: UsedId,
     /// Whether any number of digits may follow.
     pub(crate) takes_digits: bool,
 }
 
 pub(crate) enum Further {
-    /// None of the items that came goes on so.
+    /// No earlier item continues with this text.
     Apart,
     At(Pointer),
 }
@@ -30,18 +30,18 @@ pub(crate) enum Further {
 /// The relation of the earlier items to the tokens that a thread matches.
 #[derive(Clone, Debug)]
 pub enum Rivals {
-    /// They rule nothing out, but where a token begins another item.
+    /// They exclude nothing, unless a token begins another item.
     None,
-    /// What is written of the item stands there among them.
+    /// The position of the current item's text among them.
     Scalar(Pointer),
     /// The item is a container, in the middle of a member that is a string.
     Member(UsedId, OpenMember),
-    /// The item is a container, in a number without an exponent or before it: the lexeme that reads
-    /// it, and its state.
+    /// The item is a container, in or before a number without an exponent: the number's lexeme, and
+    /// its state.
     Digits((LexemeId, LexState)),
-    /// An item begins; all that came, and whether it may be an integer of any size.
+    /// An item begins: all earlier items, and whether it may be an integer of any size.
     Begins(UsedId, bool),
-    /// They may rule out any token.
+    /// They may exclude any token.
     Some,
 }
 
@@ -61,7 +61,7 @@ impl Pointer {
         Self { number: None, node, takes_digits: false }
     }
 
-    /// Whether what is written is an item that came.
+    /// Whether the current text is an earlier item.
     pub(crate) fn is_used(&self, histories: &Histories) -> bool {
         let Some(text) = &self.number else { return histories.sets.ends(self.node) };
         let number = Decimal::parse(&String::from_utf8_lossy(text)).ok();
@@ -83,7 +83,7 @@ impl Pointer {
     }
 }
 
-/// Whether no number that came can be written with these first characters of one and no exponent.
+/// Whether no earlier number can be written without an exponent and with these first characters.
 pub(crate) fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool {
     if text.iter().any(|byte| b"eE".contains(byte)) {
         return false;
@@ -119,7 +119,7 @@ impl Rivals {
                 is_number && matches!(compared.stays_many(*number, token), Ok(true))
             }
             Self::Scalar(pointer) => match &pointer.number {
-                // Whatever follows the end of an item that came is refused with it.
+                // A repeated item is refused with everything after its end.
                 None => histories.find_apart(pointer.node, token),
                 Some(text) => {
                     is_number_apart(histories, pointer.node, text, token, pointer.takes_digits)
@@ -142,8 +142,8 @@ impl Rivals {
 }
 
 impl Rivals {
-    /// Whether what is written of an item is no item that came, nor the beginning of one, after a
-    /// token in which no item ends.
+    /// Whether the current text, after a token in which no item ends, is neither an earlier item
+    /// nor the beginning of one.
     pub fn are_left_by<O: On>(&self, compared: &Compared<'_, O>, token: &[u8]) -> bool {
         let histories = &compared.json.histories;
         match self {
@@ -194,7 +194,7 @@ fn is_number_apart(
 }
 
 impl Histories {
-    /// Whether no item begins with some bytes or their beginning, as far as the item ends there.
+    /// Whether some bytes lead away from all earlier items, from a place where none of these ends.
     fn find_apart(&self, node: UsedId, bytes: &[u8]) -> bool {
         let mut node = node;
         for &byte in bytes {

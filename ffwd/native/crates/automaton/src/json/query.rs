@@ -10,7 +10,7 @@ use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::lexeme::first_bits;
 use ffwd_regular::expr::Verdict;
 
-/// How many different schemas one value may be checked against at once.
+/// The most schemas against which one value is checked at once.
 pub const MAX_QUERY: usize = Verdict::BITS as usize;
 
 /// The query of a value.
@@ -21,7 +21,7 @@ pub(crate) struct Query {
     pub(crate) required: u32,
     /// Whether later values are compared with this one.
     pub(crate) compared: bool,
-    /// Whether something depends on a schema that does not hold.
+    /// Whether a result depends on a schema that does not hold.
     pub(crate) exact: bool,
 }
 
@@ -52,20 +52,20 @@ impl Query {
     }
 }
 
-/// The schemas that a query is put together from, first those that are required: the place of each
-/// is its bit of the verdict.
+/// The schemas of a query under construction, the required ones first. The place of each is its bit
+/// of the verdict.
 #[derive(Clone, Debug)]
 pub(crate) struct Schemas {
     pub(crate) schemas: Vec<SchemaId>,
     pub(crate) required: Option<usize>,
-    /// Whether a required schema asks for an order of properties or for spellings of numbers, which
-    /// an observed one never does: what is observed must be exact.
+    /// Whether a required schema restricts the order of properties or the spelling of numbers. An
+    /// observed one never does, because its bit must be exact.
     pub(crate) narrows: bool,
     /// Whether later values are compared with this one: numbers are then written with exponents of
     /// at most three digits.
     pub compared: bool,
-    /// Whether something depends on a schema that does not hold: numbers are then written without
-    /// an exponent, as the languages of numbers are narrower than their values only there.
+    /// Whether a result depends on a schema that does not hold. Numbers are then written without an
+    /// exponent, because only without one do the languages of numbers cover all spellings.
     pub(crate) exact: bool,
 }
 
@@ -91,7 +91,7 @@ impl Schemas {
         }
     }
 
-    /// The place of a schema that is required, or else is observed.
+    /// The place of a required schema; without a required one it is observed.
     pub fn hold(&mut self, schema: SchemaId) -> usize {
         let required = self.required().len();
         match self.schemas[..required].iter().position(|&known| known == schema) {
@@ -143,7 +143,7 @@ impl Scalar {
 #[derive(Debug, Default)]
 pub struct ValueStarts {
     pub scalars: Vec<Scalar>,
-    /// Several where the alternatives are too many for one; each is then a thread of its own.
+    /// Several if one cannot have all alternatives; each is then a separate thread.
     pub objects: SmallVec<[ObjectGroupId; 1]>,
     pub arrays: Option<ArrayGroupId>,
 }
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!((schemas.observe(a), schemas.required()), (0, &[a, b][..]));
     }
 
-    /// What a narrow grammar requires says less than what it observes.
+    /// The required schemas of a narrow grammar accept less than the observed ones.
     #[test]
     fn observed_schemas_are_apart_where_required_ones_are_narrow() {
         let a = SchemaId(7);

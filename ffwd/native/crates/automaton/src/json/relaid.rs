@@ -1,4 +1,4 @@
-//! How values on stacks are laid out.
+//! The layouts of values on stacks.
 
 use crate::error::EngineError;
 use crate::json::layouts::{Choice, LayoutMarks};
@@ -37,13 +37,13 @@ impl Json {
         self.layouts.bracket(on.cell(stack).layout, place)
     }
 
-    /// The stack below the first part of a container that comes without a line break.
+    /// The stack below the first part of a container that has no line break before it.
     pub(crate) fn flat(&self, on: &impl On, stack: StackId) -> Result<StackId, EngineError> {
         self.decided(on, stack, None, 0)
     }
 
-    /// A stack after a lexeme of the container above, `None` if it is a key or an item: laid out as
-    /// that has decided.
+    /// The stack after a lexeme of the container above, with the layout that the lexeme has
+    /// decided. `None` if the lexeme is a key or an item.
     pub(crate) fn decided(
         &self,
         on: &impl On,

@@ -1,8 +1,8 @@
-//! Where the text of a scalar stands among the items that came, without the text itself.
+//! The place of a scalar's text among the earlier items, without the text itself.
 //!
-//! A place is a node of the persistent trie of the items, so an item more changes the places of one
-//! path. Whether a scalar can still become something else depends on its place and on the state of
-//! its lexeme, and is kept by both.
+//! A place is a node of the persistent trie of the items, so one more item changes the places of
+//! one path. Whether a scalar can still differ from all of them depends on its place and on the
+//! state of its lexeme, and is cached by both.
 
 use smallvec::SmallVec;
 
@@ -19,7 +19,7 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Spelling};
 
-/// How many states one search for a text that has not come enters.
+/// How many states one search for an unused text enters.
 pub(crate) const MAX_SEARCHED: usize = 200_000;
 
 /// The text of a scalar, or of its beginning, beside the items that came.
@@ -27,7 +27,7 @@ pub(crate) const MAX_SEARCHED: usize = 200_000;
 pub enum RivalPlace {
     /// No byte of the item has been written.
     Start(UsedId),
-    /// The items that begin with the text: of strings and literals one text is one value.
+    /// The items that start with the text: each string or literal has one text.
     Text(UsedId),
     /// The same of a number, whose value may be written in several ways.
     Number(NumberPlace),
@@ -36,32 +36,33 @@ pub enum RivalPlace {
 /// The text of a number that has no exponent yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberPlace {
-    /// The numbers that begin with the text but for zeros at the end of its fraction.
+    /// The numbers that start with the text without the zeros at the end of its fraction.
     node: UsedId,
     /// How many zeros these are.
     zeros: u32,
     part: Part,
-    /// Whether the text is a zero with a minus sign, or the sign alone, and zero came.
+    /// Whether the text is a zero with a minus sign, or the sign alone, and zero is an earlier
+    /// item.
     is_zero: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Part {
     Whole,
-    /// Behind the point, where nothing but zeros has come.
+    /// After the point, with only zeros so far.
     Point,
-    /// Behind the point, as are the numbers at the node.
+    /// After the point, as are the numbers at the node.
     Fraction,
 }
 
 /// What a scalar can become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Something that has not come.
+    /// An unused value.
     Something,
-    /// Only items that came.
+    /// Only earlier items.
     Nothing,
-    /// Only numbers with an exponent are left, which a place does not tell apart.
+    /// Only numbers with an exponent, which a place does not distinguish.
     Exponents,
 }
 
@@ -70,36 +71,35 @@ pub enum Left {
 pub enum NextPlace {
     /// To another place among them.
     At(RivalPlace),
-    /// Away from all items that came.
+    /// Away from all earlier items.
     Apart,
     /// To the exponent of a number.
     Exponent,
 }
 
-/// What a thread writes, beside the items that came.
+/// The current text of a thread, compared with the earlier items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// Items that came rule nothing out, but where a token begins another item.
+    /// Earlier items exclude nothing, unless a token begins another item.
     Nothing,
     /// A scalar: its place, its lexeme, and the state of that.
     Scalar(RivalPlace, (LexemeId, LexState)),
-    /// A scalar in a container, or a name: its place among those that containers have there which
-    /// agree with the rest so far, and how many of these the item can still be told from whatever it
-    /// is.
+    /// A scalar in a container, or a name. It has a place among the values there of the containers
+    /// that agree with the item so far, and the number of these from which the item can still
+    /// differ whatever the scalar is.
     Member(RivalPlace, (LexemeId, LexState), u32),
     /// Something else.
     Other,
 }
 
-/// The values that containers have where an item is being written, what is written there, and what
-/// reads it.
+/// The values that containers have at the current place of an item, the text there, and its lexeme.
 struct MemberValues {
     values: UsedId,
     written: Vec<u8>,
     lexeme: (LexemeId, LexState),
 }
 
-/// What the containers that agree with an item so far have where it is being written.
+/// The values at the current place of the containers that agree with an item so far.
 enum Agreed {
     /// None of them agrees.
     None,
@@ -109,12 +109,13 @@ enum Agreed {
 }
 
 impl RivalPlace {
-    /// Of a text without an exponent; `None` if no item that came begins so.
+    /// The place of a text without an exponent; `None` if no earlier item starts with it.
     pub(crate) fn of(histories: &Histories, all: UsedId, text: &[u8]) -> Option<Self> {
         text.iter().try_fold(Self::Start(all), |place, &byte| place.next(histories, byte))
     }
 
-    /// After a byte more, which begins no exponent; `None` if no item that came goes on so.
+    /// The place after one more byte that begins no exponent; `None` if no earlier item continues
+    /// with it.
     pub(crate) fn next(self, histories: &Histories, byte: u8) -> Option<Self> {
         let sets = &histories.sets;
         match self {
@@ -131,7 +132,7 @@ impl RivalPlace {
         }
     }
 
-    /// Whether what is written is an item that came.
+    /// Whether the current text is an earlier item.
     pub(crate) fn is_used(self, histories: &Histories) -> bool {
         match self {
             Self::Start(_) => false,
@@ -180,17 +181,17 @@ impl NumberPlace {
     }
 }
 
-/// A place that a search has come to.
+/// A place that a search has reached.
 struct Visit {
     place: RivalPlace,
     state: LexState,
-    /// The byte to go on with.
+    /// The next byte to try.
     byte: u16,
     left: Left,
 }
 
 impl<O: On> Compared<'_, O> {
-    /// What a thread writes of an item, beside the items that came.
+    /// The current text of a thread's item, compared with the earlier items.
     pub fn beside(&self, thread: &Thread) -> Result<Beside, EngineError> {
         if !self.on.has_history(thread.stack) {
             return Ok(Beside::Nothing);
@@ -255,8 +256,8 @@ impl<O: On> Compared<'_, O> {
         })
     }
 
-    /// How many items have what is written at a place, at most: as it is, or also each of those that
-    /// go on from there.
+    /// The most items that have the text at a place as a whole value; or, if asked, any one value
+    /// that starts with it.
     pub fn most_items(&self, place: RivalPlace, goes_on: bool) -> u32 {
         if place.is_zero() {
             return u32::MAX;
@@ -271,7 +272,7 @@ impl<O: On> Compared<'_, O> {
         }
     }
 
-    /// What the containers that agree with an item so far have where a thread is in it.
+    /// The values at a thread's place of the containers that agree with its item so far.
     fn member_values(
         &self,
         thread: &Thread,
@@ -313,9 +314,9 @@ impl<O: On> Compared<'_, O> {
         })
     }
 
-    /// Whether the member that a thread is in the middle of tells an item from all that came, or can
-    /// do so. `is_only`: no other item is within the item, or around it. Otherwise what has not begun
-    /// may be ruled out there.
+    /// Whether the current member of a thread distinguishes its item from all earlier ones, or
+    /// still can. `is_only`: the item neither contains nor lies within another one. Otherwise these
+    /// may exclude values that have not begun.
     pub(crate) fn is_member_apart(
         &self,
         thread: &Thread,
@@ -338,7 +339,7 @@ impl<O: On> Compared<'_, O> {
         }
     }
 
-    /// The place of a scalar after a byte more.
+    /// The place of a scalar after one more byte.
     pub fn next_place(&self, place: RivalPlace, byte: u8) -> NextPlace {
         if place.is_exponent(byte) {
             return NextPlace::Exponent;
@@ -347,7 +348,7 @@ impl<O: On> Compared<'_, O> {
         next.map_or(NextPlace::Apart, NextPlace::At)
     }
 
-    /// The bytes with which items that came go on from a place, and others; sorted.
+    /// The bytes that continue earlier items from a place, and other special bytes; sorted.
     pub fn bytes_from(&self, place: RivalPlace) -> SmallVec<[u8; 16]> {
         let below = |node| {
             let children = self.json.histories.sets.children(node);
@@ -366,12 +367,12 @@ impl<O: On> Compared<'_, O> {
         }
     }
 
-    /// Whether what is written at a place is an item that came.
+    /// Whether the text at a place is an earlier item.
     pub fn is_item(&self, place: RivalPlace) -> bool {
         place.is_used(&self.json.histories)
     }
 
-    /// What a scalar can become from a place, and a state of its lexeme, on.
+    /// What a scalar can become from a place and a state of its lexeme.
     pub fn left_at(
         &self,
         place: RivalPlace,
@@ -476,7 +477,7 @@ impl<O: On> Compared<'_, O> {
         let is_plain = match place {
             RivalPlace::Start(_) => false,
             RivalPlace::Text(node) => {
-                // Items that came may be none of these texts, so fewer say nothing.
+                // The earlier items need not be among these texts, so fewer texts prove nothing.
                 let came = self.json.histories.sets.count(node) as usize;
                 match lexeme.listed(state) {
                     Some((listed, _)) => listed.count() > came,
@@ -489,7 +490,7 @@ impl<O: On> Compared<'_, O> {
     }
 }
 
-/// The byte that a search goes on with.
+/// The next byte of a search.
 fn next_byte(visit: &mut Visit) -> Option<u8> {
     let byte = u8::try_from(visit.byte).ok()?;
     visit.byte += 1;

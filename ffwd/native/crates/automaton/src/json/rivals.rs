@@ -28,14 +28,14 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Spelling};
 
-/// How many beginnings of an item are tried to find one that has not come.
+/// How many prefixes of an item are tried to find an unused one.
 const MAX_TRIED: usize = 10_000;
-/// After how many it is read again without the few items that it may still equal.
+/// After this many, the item is matched again without the few earlier items that it may still
+/// equal.
 const MAX_DIRECT: usize = 64;
 
 impl<O: On> Compared<'_, O> {
-    /// The items that came in the array that an item belongs to, where they are kept beside its
-    /// schema.
+    /// The earlier items of an item's array, if they are stored beside its schema.
     pub(crate) fn history_of(&self, level: StackId) -> Option<(ArrayPendingId, UsedId)> {
         match self.on.cell(level).frame {
             Frame::AwaitComparedItem(pending) => {
@@ -45,7 +45,7 @@ impl<O: On> Compared<'_, O> {
         }
     }
 
-    /// The items around a thread, the innermost first, of which it is known what came before them.
+    /// The items around a thread whose earlier items are known, the innermost first.
     pub(crate) fn levels(
         &self,
         stack: StackId,
@@ -63,17 +63,17 @@ impl<O: On> Compared<'_, O> {
         found.into_iter()
     }
 
-    /// The stack whatever items came.
+    /// The stack without the earlier items.
     pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
         self.exchange_history(stack, ANY_HISTORY)
     }
 
-    /// The stack as if none of the items that came had to be told from further ones.
+    /// The stack as if the current items need not differ from earlier ones.
     pub(crate) fn as_if_none_came(&self, stack: StackId) -> Result<StackId, EngineError> {
         self.exchange_history(stack, UsedId::EMPTY)
     }
 
-    /// The stack with other items that lie beside the schemas, as many as came.
+    /// The stack with the same number of other items beside the schemas.
     fn exchange_history(&self, stack: StackId, history: UsedId) -> Result<StackId, EngineError> {
         if !self.on.has_history(stack) {
             return Ok(stack);
@@ -107,13 +107,13 @@ impl<O: On> Compared<'_, O> {
         Ok(at)
     }
 
-    /// Whether a thread is within an item that must differ from some that came.
+    /// Whether a thread is within an item that must differ from earlier ones.
     pub(crate) fn is_rivalled(&self, thread: &Thread) -> bool {
         let is_recorded = !matches!(thread.transcript, TextId::NONE | TextId::ANY);
         is_recorded && self.levels(thread.stack).next().is_some()
     }
 
-    /// Whether what a thread is in the middle of can become something that has not come.
+    /// Whether the current item of a thread can become an unused value.
     #[inline]
     pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
         if matches!(thread.transcript, TextId::NONE | TextId::EMPTY | TextId::ANY) {
@@ -149,7 +149,7 @@ impl<O: On> Compared<'_, O> {
         Ok(true)
     }
 
-    /// Those of some threads that can become something that has not come.
+    /// The threads whose items can become unused values.
     pub(crate) fn unrivalled(&self, threads: Threads) -> Result<Threads, EngineError> {
         let mut kept = Threads::new();
         for thread in threads {
@@ -191,7 +191,7 @@ impl<O: On> Compared<'_, O> {
                 },
             };
             rivals = match (rivals, found) {
-                // Of items within items all differ, if the innermost one does.
+                // If the innermost of nested items differs, all of them do.
                 (Rivals::Digits(number), Rivals::Digits(_)) => Rivals::Digits(number),
                 (Rivals::None, found) => found,
                 (rivals, Rivals::None) => rivals,
@@ -266,7 +266,7 @@ impl<O: On> Compared<'_, O> {
         self.has_many_numbers(index, at)
     }
 
-    /// What is written of the item at a level.
+    /// The text so far of the item at a level.
     pub(crate) fn item_text(&self, thread: &Thread, level: StackId) -> Vec<u8> {
         let mut text = self.json.keys.texts.bytes(thread.transcript);
         let mut outermost = level;
@@ -300,7 +300,7 @@ impl<O: On> Compared<'_, O> {
         }
     }
 
-    /// Whether a scalar that has begun can become something that has not come.
+    /// Whether an incomplete scalar can become an unused value.
     fn is_scalar_alive(
         &self,
         (lexeme, state): (LexemeId, LexState),
@@ -326,7 +326,7 @@ impl<O: On> Compared<'_, O> {
         })
     }
 
-    /// Bytes after which a scalar is none of the items that came, wherever it ends.
+    /// Bytes after which a scalar differs from all earlier items, wherever it ends.
     fn unused_text(
         &self,
         index: LexemeId,
@@ -366,8 +366,7 @@ impl<O: On> Compared<'_, O> {
         Ok(None)
     }
 
-    /// How an item that is a scalar can end so that it is none of those that came, where a thread is
-    /// in the middle of one.
+    /// An end of the current scalar item with which it differs from all earlier ones.
     pub(crate) fn unused_ending(&self, thread: &Thread) -> Result<Option<Vec<u8>>, EngineError> {
         let Some((level, _, history)) = self.levels(thread.stack).next() else {
             return Ok(None);
@@ -386,7 +385,7 @@ impl<O: On> Compared<'_, O> {
         self.unused_text(lexeme, state, pointer)
     }
 
-    /// How many items that came may still be equalled by the container that a thread is in.
+    /// How many earlier items the current container of a thread may still equal.
     pub(crate) fn num_rivals_of_member(&self, thread: &Thread) -> Result<usize, EngineError> {
         if !self.on.has_history(thread.stack) {
             return Ok(0);
@@ -505,7 +504,7 @@ impl<O: On> Compared<'_, O> {
         let mut ways = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
         let mut tried = 0;
         while let Some((mut threads, mut text)) = ways.pop() {
-            // What must come is no choice: only the meter bounds how much of it is read.
+            // A forced byte is no choice: only the meter bounds how many are read.
             while let Some(byte) = self.listed_byte(&threads)? {
                 meter::charge(1)?;
                 threads = self.on.step(&threads, byte)?;
@@ -542,7 +541,7 @@ impl<O: On> Compared<'_, O> {
                 Agreeing::Many(many) => u64::from(*many),
             };
             for thread in &threads {
-                // Further in, other items may rule some of them out.
+                // Further inside, other items may exclude some of them.
                 let is_own = self.on.cell(self.on.level(thread.stack)).height == height;
                 if is_own && self.has_more_texts(thread, many)?
                     || self.is_endless_below(thread, alone, false)?
@@ -575,7 +574,7 @@ impl<O: On> Compared<'_, O> {
         Ok(false)
     }
 
-    /// The byte that must come next, where that is plain to see.
+    /// The forced next byte, if it is found without a search.
     pub(crate) fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
         let mut bytes = SmallVec::new();
         Ok(match list_bytes(self.on, Some(self.json), threads, &mut bytes)? {
@@ -600,7 +599,7 @@ impl<O: On> Compared<'_, O> {
         Ok(at)
     }
 
-    /// Whether a value of the query can be written that has not come.
+    /// Whether the query has an unused value.
     pub(crate) fn has_unused_item(
         &self,
         query: QueryId,
@@ -627,7 +626,7 @@ impl<O: On> Compared<'_, O> {
         if kinds == [None, None] || self.is_endless_query(query, MAX_DEPTH)? {
             return Ok(true);
         }
-        // All scalars have come, so one value more is a container.
+        // All scalars are used, so a further value is a container.
         let schemas = self.json.queries.get(query.0).required_schemas();
         let came = u64::from(self.json.histories.len(history));
         for &schema in schemas {

@@ -1,4 +1,4 @@
-//! In how many ways an item can go on after a member.
+//! The number of continuations of an item after a member.
 //!
 //! If what follows can be more than as many items have this member, some of it makes the item one that
 //! has not come, and no token within this member is ruled out.
@@ -26,15 +26,15 @@ const MAX_PARTS: usize = 64;
 const MAX_INTEGERS: u32 = 4096;
 
 impl<O: On> Compared<'_, O> {
-    /// In how many ways an item goes on after the member that a thread is in the middle of, at
-    /// least. The item lies in no other one, and no other one lies in it.
+    /// A lower bound on the number of continuations of an item after a thread's current member. The
+    /// item neither contains nor lies within another one.
     pub fn room_after(&self, thread: &Thread) -> Result<u32, EngineError> {
         let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
             (thread.lexeme, self.on.cell(thread.stack).frame)
         else {
             return Ok(0);
         };
-        // With several languages it may depend on those that hold.
+        // With several languages, the count may depend on those that hold.
         if self.on.lexeme(index).spec().languages.len() != 1 {
             return Ok(0);
         }
@@ -122,7 +122,7 @@ impl<O: On> Compared<'_, O> {
     }
 }
 
-/// The lexeme of a scalar that may begin, if nothing else may go on.
+/// The lexeme of a scalar that may begin, if it is the only continuation.
 fn scalar_start<O: On>(
     Compared { json, on }: Compared<'_, O>,
     threads: &Threads,
@@ -137,7 +137,7 @@ fn scalar_start<O: On>(
     (is_scalar && on.lexeme(index).is_start(thread.lex_state())).then_some(index)
 }
 
-/// How many values a lexeme has, at least.
+/// A lower bound on the number of a lexeme's values.
 fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
     let start = lexeme.start();
     if lexeme.spec().spelling != Spelling::JsonString {
@@ -153,8 +153,8 @@ fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
     }
 }
 
-/// How many texts of a lexeme are literals, or digits without a zero before them: each of these is
-/// another value.
+/// The number of a lexeme's texts that are literals, or digits without a leading zero: each of
+/// these is a different value.
 fn count_plain(lexeme: &Lexeme, start: LexState) -> Result<u32, EngineError> {
     let mut count = 0;
     for byte in *b"ntf" {

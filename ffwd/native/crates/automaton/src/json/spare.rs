@@ -1,4 +1,4 @@
-//! Whether it can matter for what follows an item which value it was.
+//! Whether an item's value can affect what follows it.
 
 use crate::error::EngineError;
 use crate::interning::memory::map_entry;
@@ -13,11 +13,11 @@ use crate::stacks::on::On;
 use ffwd_regular::expr::texts::TextCounter;
 use ffwd_regular::expr::Spelling;
 
-/// How many values are enough to spare some.
+/// With this many values some are to spare.
 pub const SPARE_ITEMS: u64 = 8;
 
 impl<O: On> Compared<'_, O> {
-    /// Whether it matters for what follows which value the item was that the stack stands after.
+    /// Whether the value of the item before a stack affects what follows.
     pub fn spare(&self, stack: StackId) -> Result<Spare, EngineError> {
         let &Cell { frame, parent, .. } = self.on.cell(stack);
         let Frame::ArrayAfter(id) = frame else { return Ok(Spare::None) };
@@ -61,7 +61,7 @@ impl<O: On> Compared<'_, O> {
             if !rest.prefix.is_empty() || !rest.contains.is_empty() {
                 return Ok(false);
             }
-            // The last one and more that a token may hold, those that must come, and at least one.
+            // The last one and those that a token may contain, the required ones, and at least one.
             rest.min_items = rest.min_items.max(1).saturating_add(SPARE_ITEMS);
             rest.max_items = None;
             if rest.items.is_some()
@@ -107,7 +107,8 @@ impl<O: On> Compared<'_, O> {
         self.is_endless_query(self.json.arrays.item_query(pending), 1)
     }
 
-    /// Whether arrays of a group have values without end. It may say no where that is hard to tell.
+    /// Whether arrays of a group have infinitely many values. May return `false` if that is hard to
+    /// decide.
     pub(crate) fn is_endless_group(
         &self,
         id: ArrayGroupId,

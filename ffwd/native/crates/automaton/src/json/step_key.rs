@@ -7,20 +7,20 @@ use crate::stacks::ids::{StackId, TextId};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 
-/// What a byte makes of a thread within the names of an object.
+/// The result of a byte for a thread within the names of an object.
 pub(crate) enum KeyStep {
-    /// Nothing goes on so.
+    /// No key continues with the byte.
     Refused,
     /// The thread is still within the names.
     Within(Thread),
     /// A name has ended: the stack after it, and the transcript.
     Ended(StackId, TextId),
-    /// The thread stands in the lexeme of other keys, before the byte.
+    /// The thread is in the lexeme of other keys, before the byte.
     Other(Thread),
 }
 
 impl Json {
-    /// Whether a thread within the names of an object goes on with a byte, and how.
+    /// Steps a thread within the names of an object by one byte.
     pub(crate) fn step_key(
         &self,
         on: &impl On,
@@ -54,7 +54,7 @@ impl Json {
         Ok(self.as_other_key(thread, &node)?.map_or(KeyStep::Refused, KeyStep::Other))
     }
 
-    /// A thread within the names of an object, as one within a key that is no name.
+    /// The thread within the names of an object as one within an undeclared key.
     fn as_other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Thread>, EngineError> {
         let Some(base) = node.base else { return Ok(None) };
         let lexeme = ThreadLexeme::Lexeme(base.lexeme);
@@ -62,7 +62,7 @@ impl Json {
         Ok(Some(Thread { lexeme, state: base.state.0, text, ..*thread }))
     }
 
-    /// The key so far of a thread within the names of an object, where it matters.
+    /// The key so far of a thread within the names of an object, if it matters.
     fn key_text(&self, thread: &Thread, node: &KeyNode) -> Result<TextId, EngineError> {
         let append = |text, &byte| self.keys.texts.append(text, byte);
         match thread.text {
@@ -71,7 +71,7 @@ impl Json {
         }
     }
 
-    /// Moves a thread on for as long as names begin with the bytes; the rest of these. As
+    /// Steps a thread while the bytes continue a name. Returns the rest of the bytes. As
     /// [`Self::step_key`] does byte by byte, but the places on the way are not kept.
     pub(crate) fn walk_names<'b>(
         &self,

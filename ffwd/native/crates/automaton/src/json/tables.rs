@@ -1,4 +1,4 @@
-//! What is known of the JSON values of a grammar.
+//! The tables of a grammar's JSON values.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct Json {
     pub(crate) object_states: Interner<ObjectState>,
     pub(crate) object_pendings: Interner<ObjectPending>,
     pub(crate) arrays: Arrays,
-    /// Items that came, where they lie beside the schema.
+    /// Earlier items that are stored beside the schema.
     pub(crate) histories: Histories,
     pub(crate) rivals: KnownRivals,
     /// Bytes of what is not interned.
@@ -53,8 +53,8 @@ pub struct Json {
 }
 
 impl Json {
-    /// Begins with what values have, whatever their schemas. The lexemes must have none yet: those of
-    /// punctuation have fixed places.
+    /// Creates the tables with the lexemes of punctuation, which have fixed places: `lexemes` must
+    /// be empty.
     pub(crate) fn new(
         schema: Box<SchemaSet>,
         writing: &Writing,
@@ -110,7 +110,7 @@ impl Json {
         })
     }
 
-    /// About how many bytes of memory the frames of containers hold, and what values are asked.
+    /// The estimated memory in bytes of containers' frames and of queries.
     pub(crate) fn frame_bytes(&self) -> usize {
         self.held.get()
             + self.queries.memory_bytes()

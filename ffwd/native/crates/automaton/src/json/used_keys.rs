@@ -1,4 +1,4 @@
-//! Sets of keys that came, as persistent tries over their spelling: one key more copies a path.
+//! Sets of earlier keys, as persistent tries over their spelling: adding a key copies one path.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use crate::interning::memory::{map_entry, Held};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 
-/// An interned set of keys that have come in an object.
-/// Its place among the sets.
+/// An interned set of an object's earlier keys: its place among the sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UsedId(pub u32);
 
@@ -45,7 +44,7 @@ impl UsedNode {
     }
 }
 
-/// How two sets make one.
+/// How two sets are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Operation {
     /// The keys of any of them.
@@ -59,7 +58,7 @@ enum Operation {
 #[derive(Debug)]
 pub struct UsedKeys {
     nodes: Interner<UsedNode>,
-    /// The sets that two others make. One key more changes those of one path.
+    /// The results of combining two sets. One more key changes those of one path.
     joined: Mutex<FxHashMap<(Operation, UsedId, UsedId), UsedId>>,
 }
 
@@ -86,7 +85,7 @@ impl UsedKeys {
         self.nodes.len()
     }
 
-    /// The set with one key more, which is written with its opening quote.
+    /// The set with one more key, which is written with its opening quote.
     pub fn with(&self, set: UsedId, key: &[u8]) -> Result<UsedId, LimitExceeded> {
         let mut path = vec![set];
         for &byte in key {
@@ -199,7 +198,7 @@ impl UsedKeys {
         node.count - node.children.iter().map(|&(_, child)| self.count(child)).sum::<u32>()
     }
 
-    /// What two sets make, where that is plain or has been found.
+    /// The result for two sets, if it is trivial or cached.
     fn known_join(&self, operation: Operation, one: UsedId, other: UsedId) -> Option<UsedId> {
         let (one, other) = (one.min(other), one.max(other));
         match operation {

@@ -17,8 +17,8 @@ use ffwd_regular::expr::lexeme::{after_value, Ends};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::{Ast, CharClass};
 
-/// How many alternatives of an object one group has, where it need not have all: each may ask
-/// another schema of a member's value.
+/// How many alternatives of an object one group has if it need not have all: each may add a schema
+/// to a member's query.
 const MAX_TOGETHER: usize = 100;
 
 impl Json {
@@ -72,7 +72,7 @@ impl Json {
         })?;
         let strings_of =
             |normal: &Normal| Ast::alternation(normal.strings.iter().map(StringSpec::language));
-        // Texts of which every schema knows whether they satisfy it.
+        // Texts for which each schema is decided exactly.
         let mut decided: Vec<Ast> = Vec::new();
         if query.exact {
             let strings = normals.iter().map(|normal| strings_of(normal));
@@ -88,8 +88,8 @@ impl Json {
         })?;
         let required = asked.required;
         let objects = asked.alternatives(|normal| &normal.objects);
-        // The threads of parts end with the verdicts of these parts only, so nothing may depend on
-        // what does not hold.
+        // The threads of a part end with the verdicts of that part only, so nothing may depend on a
+        // schema that does not hold.
         let together = match query.exact || query.compared {
             true => objects.len().max(1),
             false => MAX_TOGETHER,
@@ -153,7 +153,7 @@ impl Json {
         Ok(())
     }
 
-    /// A value that answers one schema, and is in no other one.
+    /// A value of one schema that is within no other value.
     pub(crate) fn root_value(
         &self,
         schema: SchemaId,
@@ -203,8 +203,8 @@ impl Asked<'_> {
     }
 }
 
-/// Numbers of any size, but for those that are written with a longer exponent. Every number can be
-/// written without one.
+/// Numbers of any size, except spellings with a longer exponent. Every number can be written
+/// without one.
 fn with_short_exponent() -> Ast {
     let digits = CharClass::new([(0x30, 0x39)]);
     let class = |characters: &[char]| {

@@ -123,7 +123,7 @@ fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>
         marks: &mut SmallVec<[Mark; 4]>,
     ) -> Result<(), EngineError> {
         let (program, symbols) = (&rules.program, &rules.symbols);
-        // Each part once: longer ways would only repeat it.
+        // Each part once: longer paths would only repeat it.
         if !symbols.is_nullable(symbol) || !seen.insert(symbol) {
             return Ok(());
         }

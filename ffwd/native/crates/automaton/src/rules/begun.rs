@@ -84,9 +84,9 @@ impl Rules {
         Ok(Some(threads))
     }
 
-    /// Whether it is known that something follows wherever the lexeme of a thread ends: then there is
-    /// no need to look for what that is. A row only begins with lexemes after which there is a way
-    /// to the end, but where the longest match leaves none.
+    /// Whether a continuation is certain wherever the lexeme of a thread ends, so that no search is
+    /// needed. A row begins only with lexemes after which the text can be completed, unless the
+    /// longest match consumes every continuation.
     pub(crate) fn goes_on_anyhow(&self, on: &impl On, thread: &Thread) -> bool {
         on.cell(thread.stack).frame == Frame::Begun && self.is_safe(on, thread)
     }

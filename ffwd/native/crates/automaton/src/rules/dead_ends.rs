@@ -1,10 +1,10 @@
 //! Dead ends after a longest match, found in advance.
 //!
-//! Only lexemes for which [`swallowed`](crate::rules::swallowed) cannot exclude a dead end are examined
-//! here. A row of lexemes (see [`rules`](crate::rules::starts)) is examined with the stacks after them:
-//! from which of its states can it end so that something follows that it does not consume itself?
-//! The successors are other rows, so this is a search in a graph of rows, backwards from the end of
-//! the text.
+//! Only lexemes for which [`swallowed`](crate::rules::swallowed) cannot exclude a dead end are
+//! examined here. A row of lexemes (see [`rules`](crate::rules::starts)) is examined with the
+//! stacks after them. The search finds the states from which the row can end before something that
+//! it does not consume itself. The successors are other rows, so this is a search in a graph of
+//! rows, backwards from the end of the text.
 //!
 //! A row within a part that has a limit of tokens has a second exit: at the limit its lexemes end
 //! wherever they can, and the text after the part may begin with any byte. Rows do not know the
@@ -37,7 +37,7 @@ use ffwd_regular::expr::{ByteSet, LexState, Lexeme, Verdict};
 
 /// The most rows that one search examines.
 const MAX_ROWS: usize = 256;
-/// Which languages of a lexeme are followed by something wherever they end, whatever it is that may.
+/// The languages of a lexeme that have a continuation wherever they end.
 #[derive(Clone, Copy)]
 struct Safe(Verdict);
 
@@ -47,7 +47,7 @@ impl Safe {
         Self(family.map_or(0, |family| family.safe))
     }
 
-    /// Whether some, and whether all of the languages that are left in a state are such ones.
+    /// Whether some, and whether all, remaining languages of a state are among these.
     fn among(self, lexeme: &Lexeme, state: LexState) -> (bool, bool) {
         match lexeme.alive_in(state) {
             // Not known.
@@ -61,13 +61,13 @@ impl Safe {
 struct Exit {
     /// The states in which it does.
     from: Vec<usize>,
-    /// Whether something may follow that is alive.
+    /// Whether a live continuation is allowed.
     alive: bool,
     /// The rows that may follow, after their first byte.
     to: Vec<(usize, LexState)>,
 }
 
-/// Rows that are looked at, each from where it began.
+/// The examined rows, each from its beginning.
 #[derive(Default)]
 struct Search {
     keys: Vec<RowPlace>,
@@ -78,13 +78,13 @@ struct Search {
     /// The shapes of examined rows.
     shapes: FxHashMap<usize, Arc<Shape>>,
     exits: Vec<(usize, Exit)>,
-    /// Lexemes and the languages of them that ended where they take what could follow; and whether
-    /// that is all that could.
+    /// Lexemes, their languages that can end only where they consume what could follow, and whether
+    /// they consume all of it.
     taking: Vec<(LexemeId, Verdict, bool)>,
 }
 
 impl Rules {
-    /// Takes out the threads from which no text goes on to an end.
+    /// Removes the threads that no text completes.
     pub(crate) fn drop_dead_ends(
         &self,
         on: &impl On,
@@ -103,18 +103,18 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether it is known that no text goes on from a thread to an end.
+    /// Whether a thread is known to have no completion.
     fn is_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool, EngineError> {
         Ok(self.fate(on, thread)?.dead)
     }
 
-    /// Whether a thread can come to where no text goes on to an end, or is there.
+    /// Whether a thread is at a dead end, or can reach one.
     #[inline]
     pub(crate) fn may_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool, EngineError> {
         Ok(self.program.swallowing.is_possible() && self.fate(on, thread)?.may_die)
     }
 
-    /// Whether no text goes on from any of these threads to an end.
+    /// Whether none of these threads has a completion.
     pub(crate) fn are_dead_ends(
         &self,
         on: &impl On,
@@ -128,8 +128,8 @@ impl Rules {
         Ok(threads.is_empty())
     }
 
-    /// Whether a thread is in a row all of whose lexemes that are left are followed by something
-    /// wherever they end.
+    /// Whether a thread is in a row whose remaining lexemes all have a continuation wherever they
+    /// end.
     pub(crate) fn is_safe(&self, on: &impl On, thread: &Thread) -> bool {
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else {
             return false;
@@ -170,7 +170,7 @@ impl Rules {
                 self.look_into(on, &mut search, row)?;
                 search.looked_into += 1;
             }
-            // All states of all rows are looked at, twice and mostly more than once each.
+            // All states of all rows are examined twice, most of them several times.
             let states = search.shapes.values().map(|shape| shape.states.len());
             meter::charge(8 * states.sum::<usize>())?;
             (fates, surely) = (search.fates(true), search.fates(false));
@@ -308,8 +308,8 @@ impl Rules {
         Ok(false)
     }
 
-    /// The first lexeme in the order of the grammar that was found to take all that could follow it,
-    /// on the way from the start of a grammar without texts.
+    /// For a grammar without texts: the first lexeme, in the order of the grammar, that consumes
+    /// everything that could follow it.
     pub(crate) fn taking_lexeme(&self, on: &impl On) -> Result<Option<NodeId>, EngineError> {
         let stack = on.push(Frame::Symbol(self.program.symbols.start), StackId::END)?;
         let mut search = Search::default();
@@ -359,7 +359,7 @@ impl Search {
         for (&row, shape) in &self.shapes {
             alive.insert(row, vec![false; shape.states.len()]);
         }
-        // The exits that lead to a state of a row.
+        // The exits to which a state of a row can lead.
         let mut leading: FxHashMap<(usize, usize), Vec<usize>> = FxHashMap::default();
         let mut pending: Vec<(usize, usize)> = Vec::new();
         for (number, (row, exit)) in self.exits.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! The families of a grammar: lexemes that end at their longest match.
 //!
-//! All such lexemes of a scope are one *family*: one automaton over bytes with a language for each,
-//! which a row begins with those of them that may come. So rows of all places share their states,
-//! and with these what is known about them: after a few bytes most of them are the same.
+//! All such lexemes of a scope are one *family*: one automaton over bytes, with a language for each
+//! lexeme. A row starts it with the lexemes that are allowed. So all rows share states and the
+//! results cached on them, because most rows are in the same state after a few bytes.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -31,9 +31,9 @@ pub(crate) struct Family {
     pub(crate) languages: Vec<Ast>,
     /// The languages that end as soon as they can.
     pub(crate) lazy: Verdict,
-    /// Those whose longest match never takes all that can follow it: see `swallowed`.
+    /// Those whose longest match never consumes all that can follow it: see `swallowed`.
     pub(crate) safe: Verdict,
-    /// Those that are left out of what is read.
+    /// The ignored lexemes.
     pub(crate) ignored: Verdict,
     /// The language of each lexeme.
     pub(crate) places: FxHashMap<NodeId, usize>,
@@ -43,7 +43,7 @@ pub(crate) struct Family {
     pub(crate) lexeme: OnceLock<LexemeId>,
 }
 
-/// By scope; scopes of more lexemes than one automaton can tell apart have none.
+/// By scope; a scope with more lexemes than one automaton can distinguish has no family.
 pub(crate) type Families = FxHashMap<ScopeId, Family>;
 
 pub(crate) fn families_of(program: &Program) -> Families {

@@ -32,7 +32,7 @@ const CHARACTER: u32 = 4;
 struct Bound {
     /// Bytes of a text of it that is not empty.
     whole: u32,
-    /// Bytes that end it at most after its first byte.
+    /// The most bytes that end it after its first byte.
     inside: u32,
     /// Whether a lexeme of it ends at its longest match.
     longest: bool,
@@ -131,8 +131,8 @@ impl Rules {
 
     /// Returns the bound of a lexeme alone.
     fn bound_of(&self, on: &impl On, language: &Ast) -> Result<Bound, EngineError> {
-        // An intersection with a bound on characters: if they do not suffice for a completion of
-        // the other language, one with as few as are left does.
+        // An intersection with a bound on characters: the other language also has a completion
+        // within the characters that are left.
         if let Ast::Intersection(parts) = language {
             let counts = |part: &Ast| matches!(part, Ast::Repeat { inner, min: 0, .. } if matches!(**inner, Ast::Class(_)));
             let rest: Vec<Ast> = parts.iter().filter(|part| !counts(part)).cloned().collect();

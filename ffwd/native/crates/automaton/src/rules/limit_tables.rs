@@ -12,9 +12,9 @@ use crate::stacks::ids::StackId;
 use crate::stacks::thread::Threads;
 use ffwd_grammar::NodeId;
 
-/// Nothing of the part has come.
+/// The part has not begun.
 pub(crate) const UNOPENED: u32 = u32::MAX;
-/// The part has begun with the token that is being read.
+/// The part has begun with the current token.
 pub(crate) const FRESH: u32 = u32::MAX - 1;
 
 /// A part with a limit, as a frame has it.
@@ -29,7 +29,7 @@ impl Held for Limit {}
 /// The limits of a stack.
 #[derive(Clone, Debug)]
 pub(crate) struct OnStack {
-    /// The limits that are on it, or on one of the stacks that it stands for; sorted.
+    /// The limits on the stack, or on one of those that it unites; sorted.
     pub(crate) limits: Arc<[u32]>,
     /// The tightest limit of the parts that contain every continuation.
     pub(crate) tightest: u32,
@@ -40,7 +40,7 @@ pub(crate) struct OnStack {
 pub(crate) struct Limits {
     pub(crate) frames: Interner<Limit>,
     pub(crate) on_stacks: Mutex<FxHashMap<StackId, OnStack>>,
-    /// Stacks, with what is unopened on them begun.
+    /// The stacks after their unopened parts have begun.
     pub(crate) opened: Mutex<FxHashMap<StackId, StackId>>,
     pub(crate) nothing: Arc<[u32]>,
     pub(crate) bounds: OnceLock<Bounds>,
@@ -85,7 +85,7 @@ pub struct OpenPart {
 pub struct Aged {
     /// The threads, with the ages of the parts that they are in.
     pub threads: Threads,
-    /// The ages that are left, in the order of the new ones.
+    /// The remaining ages, in the order of the new ones.
     pub kept: SmallVec<[u32; 2]>,
     /// Whether parts that are open began with the token; theirs is the last age.
     pub fresh: bool,
@@ -105,7 +105,7 @@ pub(crate) type Rewritten = FxHashMap<StackId, Option<StackId>>;
 /// Not known, or not bounded.
 pub(crate) const UNKNOWN_BOUND: u32 = u32::MAX / 4;
 
-/// For each part with a limit how many bytes end it at most after its first byte.
+/// For each part with a limit, the most bytes that end it after its first byte.
 #[derive(Debug, Default)]
 pub(crate) struct Bounds {
     pub(crate) parts: FxHashMap<NodeId, u32>,
@@ -114,7 +114,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// How many bytes at most end a part that has begun; `None` where that is not known.
+    /// The most bytes that end a part that has begun; `None` if that is unknown.
     pub fn bytes_to_end(&self, part: NodeId) -> Option<u32> {
         self.parts.get(&part).copied().filter(|&bytes| bytes < UNKNOWN_BOUND)
     }

@@ -10,7 +10,7 @@
 //! frame is *unopened*; with that byte it is *fresh*, and after the token it gets an age
 //! (`Limited::aged`). Masks ignore ages, because they concern only the next token.
 //!
-//! A part within one that may have no more tokens than it needs no frame of its own. The number of
+//! A part needs no frame if it lies within a part with the same or a smaller limit. The number of
 //! ages is therefore at most the number of different limits, except in ambiguous texts.
 
 use rustc_hash::FxHashSet;
@@ -49,8 +49,7 @@ impl Rules {
         Some(PartLimits { rules: self, limits, on })
     }
 
-    /// The stack on which a part begins that the matcher reports or limits; `None` where nothing may
-    /// come in it.
+    /// The stack on which a reported or limited part begins; `None` if nothing is allowed in it.
     pub(crate) fn push_limit(
         &self,
         on: &impl On,
@@ -82,7 +81,7 @@ impl Rules {
         }
     }
 
-    /// The stacks below limits that stand on a stack with nothing above that must still come.
+    /// The stacks below the limits on top of a stack that require nothing more above them.
     pub(crate) fn below_limits(&self, on: &impl On, stack: StackId) -> SmallVec<[StackId; 2]> {
         let mut found = SmallVec::new();
         if self.limits.is_none() {
@@ -129,7 +128,7 @@ impl<O: On> PartLimits<'_, O> {
             let below: SmallVec<[OnStack; 4]> = below.iter().filter_map(|&s| known(s)).collect();
             let mut tightest = match below.iter().map(|below| below.tightest).max() {
                 Some(tightest) => tightest,
-                // The end; a union of nothing leads nowhere.
+                // The end, or an empty union, which leads nowhere.
                 None if top == StackId::END => u32::MAX,
                 None => 0,
             };
@@ -164,7 +163,7 @@ impl<O: On> PartLimits<'_, O> {
         OpenPart { node, max_tokens, age }
     }
 
-    /// The stack with some of its limits changed; `None` where no text goes on from it then.
+    /// The stack with some of its limits changed; `None` if it then has no continuation.
     pub(crate) fn rewritten(
         &self,
         root: StackId,
@@ -235,7 +234,7 @@ impl<O: On> PartLimits<'_, O> {
         Ok(known.get(&root).copied().flatten())
     }
 
-    /// The stack after a byte of the lexeme on top of it: what is unopened begins.
+    /// The stack after a byte of the lexeme on top of it: unopened parts begin.
     pub(crate) fn opened(&self, stack: StackId) -> Result<StackId, EngineError> {
         if self.on_stack(stack).limits.is_empty() {
             return Ok(stack);

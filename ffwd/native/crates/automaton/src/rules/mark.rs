@@ -2,10 +2,10 @@
 
 use ffwd_grammar::NodeId;
 
-/// Something that a reading says of a place of a text.
+/// An event of a parse at one position of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mark {
-    /// A part of the grammar begins: one that is reported, or a JSON value of its own.
+    /// A part of the grammar begins: a reported part, or a whole JSON value.
     Open(NodeId),
     /// A value within a JSON value that is reported begins.
     ValueBegins,

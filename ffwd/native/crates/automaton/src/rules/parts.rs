@@ -1,4 +1,4 @@
-//! What frames of rules stand for.
+//! The meaning of the frames of rules.
 
 use smallvec::SmallVec;
 
@@ -21,7 +21,7 @@ impl Held for Count {}
 pub(crate) struct Union {
     /// Sorted.
     pub(crate) members: SmallVec<[StackId; 4]>,
-    /// Whether members with the same top are left beside each other.
+    /// Whether members with the same top are kept separate.
     pub(crate) is_wide: bool,
 }
 

@@ -20,9 +20,9 @@ pub struct Program {
     pub spans: FxHashMap<NodeId, Span>,
     /// The most tokens of parts with a limit.
     pub limits: FxHashMap<NodeId, u32>,
-    /// Whether what follows a row is found when it begins, and not when it has ended.
+    /// Whether the continuations of a row are found when it begins, and not when it ends.
     pub eager_rows: bool,
-    /// Lexemes that take in the beginnings of what follows them.
+    /// Lexemes that may consume the beginning of what follows them.
     pub swallowing: Swallowing,
 }
 

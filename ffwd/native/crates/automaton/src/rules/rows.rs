@@ -131,7 +131,7 @@ impl Rules {
             Frame::Row(row) => &self.rows.get(row).0[..],
             _ => &[],
         };
-        // Most languages of a family are followed by nothing where they may not come.
+        // Most languages of a family have no continuation, because they are not allowed here.
         let alive = after.iter().filter(|&&after| !self.leads_nowhere(on, after));
         alive.map(|&after| on.cell(after).height).min().unwrap_or(cell.height)
     }

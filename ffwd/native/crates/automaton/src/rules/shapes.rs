@@ -19,9 +19,9 @@ pub(crate) type RowPlace = (LexemeId, StackId, LexState);
 /// The known fate of a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fate {
-    /// No text goes on from it to an end.
+    /// No text completes it.
     pub(crate) dead: bool,
-    /// So it is from here, or from some later state of the lexeme.
+    /// This state, or some later state of the lexeme, is a dead end.
     pub(crate) may_die: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Shape {
     pub(crate) places: FxHashMap<LexState, usize>,
     /// The states before each.
     pub(crate) before: Vec<Vec<usize>>,
-    /// By verdict, and the bytes with which it goes on nevertheless: the states.
+    /// The states by verdict and by the bytes that continue the lexeme all the same.
     pub(crate) endings: FxHashMap<(Verdict, ByteSet), Vec<usize>>,
 }
 

@@ -1,9 +1,9 @@
 //! Grammars of rules: the lexemes that may begin on a stack of symbols.
 //!
 //! A stack is a list of the symbols that must follow. Several possible lists form one *union*,
-//! factored by their tops. An ambiguous text then has few threads and not one for each parse: all
-//! threads in the same state of a lexeme are merged, on the union of their stacks. Graph-structured
-//! stacks work in this way.
+//! factored by their tops. An ambiguous text then has few threads, and not one for each parse. All
+//! threads in the same state of a lexeme are merged on the union of their stacks, as in
+//! graph-structured stacks.
 //!
 //! Lexemes that end wherever they can are a thread each. Those that end at their longest match run
 //! side by side as one lexeme, a *row*: its verdict names those that have ended, and the exit is
@@ -119,7 +119,7 @@ impl Labels for Unlabelled {
 /// The lexemes that may begin on a stack, before they become threads.
 pub(crate) struct Openings<'r, L: Labels> {
     rules: &'r Rules,
-    /// If given, only what can begin with one of these is looked at.
+    /// If given, only symbols that can start with one of these are examined.
     languages: Option<Verdict>,
     /// Symbols, by their ranks, with the stacks after them.
     symbols: BTreeMap<(u32, SymbolId, L::Label), SmallVec<[StackId; 2]>>,
@@ -153,7 +153,7 @@ impl<'r, L: Labels> Openings<'r, L> {
         Ok(found)
     }
 
-    /// Adds the symbols on top of a stack, and what is no symbol.
+    /// Adds the symbols on top of a stack, and its other frames.
     fn add_stack(&mut self, on: &impl On, stack: StackId) -> Result<(), EngineError> {
         let rules = self.rules;
         let mut pending: Vec<(StackId, L::Label)> = vec![(stack, L::Label::default())];
@@ -321,7 +321,7 @@ impl Rules {
         }
     }
 
-    /// The stack with one symbol more.
+    /// The stack with one more symbol.
     pub(crate) fn push_symbol(
         &self,
         on: &impl On,
@@ -335,13 +335,13 @@ impl Rules {
         }
         match symbols.get(symbol) {
             Symbol::Empty => Ok(parent),
-            // Any number of times, and then any number of times.
+            // Any number of copies before any number of copies.
             Symbol::Star(_) if on.cell(parent).frame == Frame::Symbol(symbol) => Ok(parent),
             _ => on.push(Frame::Symbol(symbol), parent),
         }
     }
 
-    /// The stack with a symbol one time less.
+    /// The stack with one copy of a symbol less.
     pub(crate) fn push_count(
         &self,
         on: &impl On,

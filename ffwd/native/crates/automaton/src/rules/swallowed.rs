@@ -18,7 +18,8 @@ use ffwd_grammar::symbols::{Symbol, SymbolId, Symbols};
 use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId};
 use ffwd_regular::expr::{ByteSet, LexState, Lexeme, LexemeSpec, LexemeStore, Spelling};
 
-/// How many pairs of states of two lexemes are looked at; for others any byte may go on.
+/// How many pairs of states of two lexemes are examined; beyond these any byte counts as a
+/// continuation.
 const MAX_PAIRS: usize = 4_096;
 /// The first bytes of a JSON value, or of the white space before it.
 const JSON: &[u8] = b" \t\n\r\"-0123456789[{tfn";
@@ -39,28 +40,28 @@ impl FirstBytes {
         self.token |= other.token;
     }
 
-    /// Whether it may be that all begins with bytes of a set.
+    /// Whether everything that follows may start with bytes of a set.
     fn is_within(&self, set: &ByteSet) -> bool {
         let json = self.json && !JSON.iter().any(|&byte| set.contains(byte));
         !self.token && !json && self.bytes.union(set) == *set
     }
 }
 
-/// Lexemes whose longest match may take all that can follow them somewhere.
+/// Lexemes whose longest match may somewhere consume all that can follow.
 #[derive(Debug, Default)]
 pub struct Swallowing {
-    /// And those that nothing else can follow.
+    /// The lexemes that nothing else can follow.
     lexemes: FxHashSet<NodeId>,
 }
 
 impl Swallowing {
-    /// Whether there is one. If not, after any text that can be read another byte can, or its end.
+    /// Whether there is one. If not, each accepted prefix has a next byte or is complete.
     pub(crate) fn is_possible(&self) -> bool {
         !self.lexemes.is_empty()
     }
 
-    /// Whether it is one of them. After all others comes the end, or a byte that is not taken and
-    /// with which another one of the others begins.
+    /// Whether a lexeme is one of them. After each other lexeme the text can end, or continue with
+    /// an unconsumed byte that starts another such lexeme.
     pub(crate) fn has(&self, node: NodeId) -> bool {
         self.lexemes.contains(&node)
     }
@@ -110,7 +111,7 @@ impl Swallowing {
                 }
             }
         }
-        // A lexeme that may be consumed cannot save another.
+        // A lexeme that may itself be consumed is no continuation for another.
         loop {
             contexts.begin(&first);
             let before = swallowing.lexemes.len();
@@ -130,8 +131,8 @@ impl Swallowing {
 }
 
 impl Swallowing {
-    /// Those of a grammar of which it is not known beforehand what follows what. If each goes on only
-    /// with bytes that no lexeme begins with, whatever follows can come; else any may be taken.
+    /// Those of a grammar whose order of lexemes is unknown. If lexemes continue only with bytes
+    /// that no lexeme starts with, nothing is consumed; otherwise every lexeme may be.
     fn whatever_follows(
         scopes: &FxHashMap<ScopeId, Vec<Longer>>,
         first: &FxHashMap<NodeId, FirstBytes>,
@@ -157,8 +158,8 @@ impl Swallowing {
 
 type Longer = (NodeId, Longest, Arc<Lexeme>);
 
-/// For each state in which a lexeme may end, the bytes with which some lexeme of its scope goes on. They
-/// are as sets, of which there are far fewer than states.
+/// For each state in which a lexeme may end, the bytes that continue some lexeme of its scope. They
+/// are stored as distinct sets, which are far fewer than states.
 fn taken_after(
     lexeme: &Lexeme,
     node: NodeId,
@@ -176,7 +177,7 @@ fn taken_after(
     Ok(taken.into_values().chain([ByteSet::EMPTY]).collect())
 }
 
-/// The bytes with which a lexeme goes on.
+/// The bytes that continue a lexeme.
 pub(crate) fn going_on(lexeme: &Lexeme, state: LexState) -> Result<ByteSet, LimitExceeded> {
     let mut bytes = ByteSet::EMPTY;
     if !state.is_final() {
@@ -190,8 +191,8 @@ pub(crate) fn going_on(lexeme: &Lexeme, state: LexState) -> Result<ByteSet, Limi
     Ok(bytes)
 }
 
-/// Adds, to each state in which the first lexeme may end, the bytes with which the second one goes on
-/// after some text that leads there.
+/// Adds to each state in which the first lexeme may end the bytes that continue the second one
+/// after a text that leads there.
 fn going_on_beside(
     ending: &Lexeme,
     beside: &Lexeme,
@@ -225,13 +226,13 @@ fn going_on_beside(
     Ok(())
 }
 
-/// How a symbol stands in another.
+/// The position of a symbol within another.
 #[derive(Clone, Copy)]
 enum Occurrence {
-    /// Nothing of the other comes after it.
+    /// It is last in the other.
     Last,
     Before(SymbolId),
-    /// It is repeated: whether it may be that it must come again, and that it must not.
+    /// It is repeated: whether another copy may be required, and whether it may be forbidden.
     Repeated {
         must: bool,
         must_not: bool,
@@ -304,8 +305,8 @@ impl<'s> Contexts<'s> {
         self.first = self.symbols.beginnings(&self.reached, of_leaf, join);
     }
 
-    /// Whether it may be that all that can follow a symbol somewhere begins with bytes of a set. The
-    /// end of the text is never among them.
+    /// Whether somewhere everything that can follow a symbol may start with bytes of a set. The end
+    /// of the text never does.
     fn may_be_within(&self, symbol: SymbolId, set: &ByteSet) -> bool {
         let within = |id: SymbolId| self.first[id.0 as usize].is_within(set);
         let mut seen = FxHashSet::from_iter([symbol]);

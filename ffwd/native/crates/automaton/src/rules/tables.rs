@@ -1,4 +1,4 @@
-//! What is known of a grammar of rules.
+//! The tables of a grammar of rules.
 
 use std::sync::Arc;
 

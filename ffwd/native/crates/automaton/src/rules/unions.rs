@@ -29,7 +29,7 @@ type Top = (Frame, Option<LayoutId>);
 
 type UnionMembers = SmallVec<[StackId; 8]>;
 
-/// The unions that were found while one is factored, and how many stacks may still be looked at.
+/// The unions found during one factoring, and how many stacks may still be examined.
 struct Factoring {
     known: FxHashMap<UnionMembers, StackId>,
     left: usize,
@@ -136,7 +136,7 @@ impl Rules {
         }
     }
 
-    /// One stack for several, of which no two have the same top; `None` where that takes too long.
+    /// One stack for several, no two of which have the same top; `None` if that takes too long.
     fn factor(
         &self,
         on: &impl On,
@@ -188,7 +188,7 @@ impl Rules {
         Ok(Some(found))
     }
 
-    /// Makes threads one that are in the same state of the same lexeme.
+    /// Merges threads that are in the same state of the same lexeme.
     pub(crate) fn merge(&self, on: &impl On, threads: &mut Threads) -> Result<(), EngineError> {
         let same = |a: &Thread, b: &Thread| {
             (a.lexeme, a.state, a.text, a.transcript) == (b.lexeme, b.state, b.text, b.transcript)

@@ -81,7 +81,7 @@ impl Limited<'_> {
         let PartLimits { rules, limits, .. } = *parts;
         let mut pending: Vec<StackId> = threads.iter().map(|thread| thread.stack).collect();
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
-        // Members of unions that others make superfluous, by their union.
+        // Redundant members of unions, by their union.
         let mut outdone: FxHashMap<StackId, SmallVec<[StackId; 4]>> = FxHashMap::default();
         let alike = |limit: &Limit| match limit.age {
             UNOPENED => Change::Keep,
@@ -138,7 +138,7 @@ impl Limited<'_> {
         Ok(next)
     }
 
-    /// The stack without some members of its unions, of each of which one is left.
+    /// The stack without some members of its unions; each union keeps at least one.
     fn without_members(
         &self,
         rules: &Rules,
@@ -181,8 +181,8 @@ impl Limited<'_> {
         Ok(known.get(&root).copied().flatten().unwrap_or(root))
     }
 
-    /// A configuration in which some parts may have no more tokens: what can end there has ended,
-    /// also a lexeme that could go on, and what cannot is left out.
+    /// A configuration whose parts at these ages may have no more tokens. What can end there is
+    /// ended, even a lexeme that could continue; what cannot is left out.
     pub fn closed(
         &self,
         threads: &[Thread],
@@ -214,7 +214,7 @@ impl Limited<'_> {
             let accept = self.automaton.lexeme(index).accept(thread.lex_state());
             let ended = self.automaton.exit_thread(thread, accept)?;
             let mut seen: FxHashSet<(StackId, bool)> = FxHashSet::default();
-            // The continuations begin side by side: their lexemes compete for the longest match.
+            // The continuations start side by side: their lexemes compete for the longest match.
             let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
             let mut pending = vec![(ended, false)];
             while let Some((stack, left)) = pending.pop() {
@@ -250,7 +250,8 @@ impl Limited<'_> {
         Ok(next)
     }
 
-    /// A thread on a stack on which some parts have ended: their lexemes compete with the others no more.
+    /// A thread on a stack on which some parts have ended: their lexemes no longer compete with the
+    /// others.
     fn without_ended(
         &self,
         rules: &Rules,

@@ -36,7 +36,7 @@ pub(crate) struct Config {
     accepting: bool,
 }
 
-/// A grammar compiled as far as texts have needed it; threads may share it.
+/// A lazily compiled grammar; threads may share it.
 #[derive(Debug)]
 pub struct Automaton {
     pub(crate) stacks: Stacks,
@@ -55,8 +55,8 @@ pub struct Automaton {
 pub(crate) const MAX_CONFIGS: usize = 8_000_000;
 
 impl Automaton {
-    /// In a box from the beginning: its tables take kilobytes even where they are empty, and to move
-    /// them takes a good part of the time in which a small grammar is compiled.
+    /// Boxed from the start: even empty, its tables take kilobytes, and moving them would take much
+    /// of the time of a small compilation.
     pub fn new(grammar: Grammar, lexeme_store: Arc<LexemeStore>) -> Result<Box<Self>, EngineError> {
         let mut automaton = Box::new(Self {
             stacks: Stacks::new(Lexemes::new(lexeme_store)),
@@ -123,7 +123,7 @@ impl Automaton {
         !self.threads(self.start()).is_empty()
     }
 
-    /// What JSON values need; `None` of a grammar without any.
+    /// The tables of JSON values; `None` for a grammar without any.
     pub fn json(&self) -> Option<&Json> {
         self.json.as_ref()
     }
@@ -132,7 +132,7 @@ impl Automaton {
         self.rules.as_ref()
     }
 
-    /// The grammar of rules; `None` of a text or a JSON text.
+    /// The grammar of rules; `None` for a regular language or a JSON text.
     #[inline]
     pub fn program(&self) -> Option<&Program> {
         self.rules().map(|rules| &*rules.program)
@@ -167,7 +167,7 @@ impl Automaton {
         On::exit(self, stack, lexeme, accept, text)
     }
 
-    /// Whether items that came lie beside the schema somewhere on a stack.
+    /// Whether a stack has earlier items that are stored beside a schema.
     #[inline]
     pub fn has_history(&self, stack: StackId) -> bool {
         self.cell(stack).has_history
@@ -206,7 +206,7 @@ impl Automaton {
         Ok(StateId(id))
     }
 
-    /// All readings of the text so far, one thread each.
+    /// All parses of the text so far, one thread each.
     #[inline]
     pub fn threads(&self, state: StateId) -> &[Thread] {
         &self.configs[state.0 as usize].threads

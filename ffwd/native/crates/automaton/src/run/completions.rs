@@ -1,4 +1,4 @@
-//! What is known of completions; `completion` fills it.
+//! The caches of completions, which `completion` fills.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ use crate::stacks::ids::{LexemeId, StackId, TextId};
 use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::{LexState, Verdict};
 
-/// A lexeme that has ended and must not continue; the text after it must not continue it.
+/// A lexeme that has ended. The text after it must not continue it.
 pub(crate) type Ended = Option<(LexemeId, LexState)>;
 
 /// The state of a text between two lexemes: the stack, the current item if later ones are compared
@@ -22,7 +22,7 @@ pub(crate) type Between = (StackId, TextId, Ended);
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     pub text: Arc<[u8]>,
-    /// Tokens that are taken as a whole, with where they stand in the text.
+    /// Special tokens, with their positions in the text.
     pub tokens: SmallVec<[(usize, u32); 1]>,
     pub to: Between,
     /// The parts of it that must differ from earlier ones.
@@ -43,10 +43,10 @@ impl Edge {
 /// quotes, and items of an array. Most texts have none.
 pub(crate) type Distinct = Option<Arc<[Arc<[u8]>]>>;
 
-/// How a text goes on that is between two lexemes.
+/// The continuation of a text that is between two lexemes.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// To where something is off the stack. `None` where that was not found.
+    /// Up to a shorter stack. `None` if none was found.
     pub(crate) edge: Option<Edge>,
     /// The cached length of the rest.
     pub(crate) length: Option<Option<u32>>,
@@ -66,6 +66,6 @@ pub(crate) struct Completions {
 pub(crate) struct Estimates {
     pub(crate) schemas: FxHashMap<SchemaId, u32>,
     pub(crate) stacks: FxHashMap<StackId, u32>,
-    /// After a value for which one of some schemas holds.
+    /// After a value that satisfies one of some schemas.
     pub(crate) after: FxHashMap<(StackId, Verdict), u32>,
 }

@@ -1,4 +1,4 @@
-//! Items that later ones are compared with, for who reads tokens.
+//! Items that later ones are compared with, for readers of tokens.
 
 use smallvec::SmallVec;
 
@@ -12,12 +12,12 @@ use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::thread::Thread;
 use ffwd_regular::expr::LexState;
 
-/// What the items that came leave of those that must differ from them. Without JSON that is all.
+/// Whether items can still differ from the earlier ones. Without JSON they always can.
 #[derive(Clone, Copy)]
 pub struct Items<'a>(Option<Compared<'a, Automaton>>);
 
 impl Automaton {
-    /// Items beside those that came.
+    /// Items compared with the earlier ones.
     #[inline]
     pub fn items(&self) -> Items<'_> {
         Items(self.compared())
@@ -37,7 +37,7 @@ impl Automaton {
 }
 
 impl Items<'_> {
-    /// The stack without the items that came.
+    /// The stack without the earlier items.
     pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
         self.0.map_or(Ok(stack), |compared| compared.without_history(stack))
     }
@@ -47,59 +47,60 @@ impl Items<'_> {
         self.0.map_or(Ok(Rivals::None), |compared| compared.rivals(thread))
     }
 
-    /// Whether a token certainly leads to no item that came.
+    /// Whether a token certainly leads to no earlier item.
     pub fn clears(&self, rivals: &Rivals, token: &[u8]) -> bool {
         self.0.is_none_or(|compared| rivals.clears(&compared, token))
     }
 
-    /// Whether a token certainly leaves all items that came.
+    /// Whether a token certainly leads away from all earlier items.
     pub fn leaves(&self, rivals: &Rivals, token: &[u8]) -> bool {
         self.0.is_none_or(|compared| rivals.are_left_by(&compared, token))
     }
 
-    /// Whether it matters for what follows which value the item was that the stack stands after.
+    /// Whether the value of the item before a stack affects what follows.
     pub fn spare(&self, stack: StackId) -> Result<Spare, EngineError> {
         self.0.map_or(Ok(Spare::None), |compared| compared.spare(stack))
     }
 
-    /// Whether tokens that a thread of any history reads within its lexeme are beside all items that
-    /// came, and whether the item is still endless where it stands.
+    /// Whether every token that a thread reads within its lexeme keeps the item distinct from all
+    /// earlier ones, whatever they are; and whether the item still has infinitely many values.
     pub fn stays_endless(&self, thread: &Thread) -> Result<bool, EngineError> {
         self.0.map_or(Ok(true), |compared| compared.stays_endless(thread))
     }
 
-    /// Whether the item that a stack stands in has values without end, whatever has come before.
+    /// Whether the current item of a stack has infinitely many values, whatever the earlier items
+    /// are.
     pub fn is_endless_at(&self, stack: StackId) -> Result<bool, EngineError> {
         self.0.map_or(Ok(true), |compared| compared.is_endless_at(stack))
     }
 
-    /// What a thread writes of an item, beside the items that came.
+    /// The current text of a thread's item, compared with the earlier items.
     pub fn beside(&self, thread: &Thread) -> Result<Beside, EngineError> {
         self.0.map_or(Ok(Beside::Nothing), |compared| compared.beside(thread))
     }
 
-    /// The place of a scalar after a byte more.
+    /// The place of a scalar after one more byte.
     pub fn next_place(&self, place: RivalPlace, byte: u8) -> NextPlace {
         self.0.map_or(NextPlace::Apart, |compared| compared.next_place(place, byte))
     }
 
-    /// The bytes with which items that came go on from a place, and others; sorted.
+    /// The bytes that continue earlier items from a place, and other special bytes; sorted.
     pub fn bytes_from(&self, place: RivalPlace) -> SmallVec<[u8; 16]> {
         self.0.map_or(SmallVec::new(), |compared| compared.bytes_from(place))
     }
 
-    /// Whether what is written at a place is an item that came.
+    /// Whether the text at a place is an earlier item.
     pub fn is_item(&self, place: RivalPlace) -> bool {
         self.0.is_some_and(|compared| compared.is_item(place))
     }
 
-    /// How many items have what is written at a place, at most: as it is, or also each of those that
-    /// go on from there.
+    /// The most items that have the text at a place as a whole value; or, if asked, any one value
+    /// that starts with it.
     pub fn most_items(&self, place: RivalPlace, goes_on: bool) -> u32 {
         self.0.map_or(u32::MAX, |compared| compared.most_items(place, goes_on))
     }
 
-    /// What a scalar can become from a place, and a state of its lexeme, on.
+    /// What a scalar can become from a place and a state of its lexeme.
     pub fn left_at(
         &self,
         place: RivalPlace,

@@ -13,7 +13,7 @@ use ffwd_regular::expr::lexeme::Ends;
 /// The limits, on the stacks of the automaton.
 pub(crate) type Parts<'a> = PartLimits<'a, Automaton>;
 
-/// Follows threads with limits of parts: how many tokens the parts have that are open.
+/// Follows threads with limits of parts.
 #[derive(Clone, Copy)]
 pub struct Limited<'a> {
     pub(crate) automaton: &'a Automaton,
@@ -35,26 +35,25 @@ impl Automaton {
 }
 
 impl Limited<'_> {
-    /// Whether lexemes within parts that have limits may have to be ended by these: nothing else
-    /// may follow them.
+    /// Whether a limit may have to end a lexeme that nothing else can follow.
     pub fn end_lexemes(&self) -> bool {
         self.parts.is_some_and(|parts| parts.rules.program.swallowing.is_possible())
     }
 
-    /// Whether parts have limits and lexemes end at their longest match, so that what follows a lexeme
+    /// Whether parts have limits and lexemes end at their longest match: what follows a lexeme then
     /// depends on whether a limit has ended it.
     pub fn may_end_lexemes(&self) -> bool {
         self.parts.is_some_and(|parts| !parts.rules.families.is_empty())
     }
 
-    /// How many tokens suffice in a state, if that was kept: see [`Self::keep_steady`].
+    /// How many tokens suffice in a state, if cached: see [`Self::keep_steady`].
     #[allow(clippy::option_option)]
     pub fn steady(&self, state: StateId) -> Option<Option<u32>> {
         self.parts?.limits.steady.lock().get(&state.0).copied()
     }
 
-    /// Keeps how many tokens all open parts must have left in a state so that any that may come can be
-    /// followed to an end; `None` where no number is known.
+    /// Caches how many tokens each open part must have left in a state, so that every allowed token
+    /// has a completion; `None` if no such number is known.
     pub fn keep_steady(&self, state: StateId, tokens: Option<u32>) {
         if let Some(PartLimits { limits, .. }) = self.parts {
             limits.held.add(map_entry::<u32, Option<u32>>());
@@ -62,7 +61,7 @@ impl Limited<'_> {
         }
     }
 
-    /// The parts that have begun and not ended, for some thread.
+    /// The parts that are open in some thread.
     pub fn open_parts(&self, threads: &[Thread]) -> Vec<OpenPart> {
         let Some(parts) = &self.parts else { return Vec::new() };
         let mut found = Vec::new();
@@ -76,7 +75,7 @@ impl Limited<'_> {
         found
     }
 
-    /// A stack after what is on top of it has begun, with all the parts that this belongs to.
+    /// The stack after its top has begun, together with all parts that contain the top.
     pub fn begun(&self, stack: StackId) -> Result<StackId, EngineError> {
         match &self.parts {
             Some(parts) => parts.opened(stack),
@@ -84,7 +83,7 @@ impl Limited<'_> {
         }
     }
 
-    /// As [`Automaton::step`], and the parts begin that the byte belongs to.
+    /// As [`Automaton::step`]; the parts that contain the byte begin.
     pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
         let Some(parts) = &self.parts else { return self.automaton.step(threads, byte) };
         let mut next = Threads::new();
@@ -136,8 +135,8 @@ impl Limited<'_> {
         Ok(())
     }
 
-    /// As [`Automaton::read`], or as [`Automaton::walk`] where a token may only be its text; and the
-    /// parts begin that the token belongs to.
+    /// As [`Automaton::read`], or as [`Automaton::walk`] if a token can only be its text; the parts
+    /// that contain the token begin.
     pub fn read(
         &self,
         threads: &[Thread],
@@ -170,7 +169,7 @@ impl Limited<'_> {
         Ok((!next.is_empty()).then_some(next))
     }
 
-    /// How many bytes at most end a part that has begun; `None` where that is not known.
+    /// The most bytes that end a part that has begun; `None` if that is unknown.
     ///
     /// # Errors
     /// A limit of a lexeme is exceeded.

@@ -29,7 +29,7 @@ use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
-/// Marks at the place where a byte begins, and at the one where it ends.
+/// Marks before and after a byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Where the byte begins.
@@ -56,7 +56,7 @@ enum Side {
     After,
 }
 
-/// Is given what may begin, after certain marks.
+/// A receiver of what may begin after certain marks.
 type Following<'o> = dyn FnMut(&[Mark], &[Thread]) -> Result<(), EngineError> + 'o;
 
 /// Follows threads with marks: where reported parts of the text begin and end.
@@ -205,7 +205,7 @@ impl Marked<'_> {
         }
     }
 
-    /// Whether any language of a thread that can go on from a state leads anywhere.
+    /// Whether some language of a thread that can continue from a state has an exit.
     fn leads_on(&self, thread: &Thread, state: LexState) -> bool {
         let (Frame::Row(row), Some(rules)) =
             (self.automaton.cell(thread.stack).frame, self.automaton.rules())
@@ -247,8 +247,8 @@ impl Marked<'_> {
         Ok(())
     }
 
-    /// The threads after a token that is taken as a whole, as [`Automaton::step_token`]: `out` is
-    /// given the marks before it and after it.
+    /// The threads after a special token, as [`Automaton::step_token`]. `out` receives the marks
+    /// before it and after it.
     pub fn step_token(
         &self,
         thread: &Thread,
@@ -308,8 +308,8 @@ impl Marked<'_> {
         }
     }
 
-    /// Whether all that may follow a thread may follow another one too: they differ at most in their
-    /// stacks, and the other one has all of its readings.
+    /// Whether another thread has all continuations of a thread: they differ at most in their
+    /// stacks, and the other one has all of its parses.
     pub fn is_covered(&self, thread: &Thread, by: &Thread) -> bool {
         if (Thread { stack: by.stack, ..*thread }) != *by {
             return false;
@@ -344,8 +344,8 @@ impl Marked<'_> {
         }
     }
 
-    /// After how many bytes of a text its ending begins, which is the shortest text of a language
-    /// that the text ends with and that has a text of the body's language before it.
+    /// The offset of a text's ending: its shortest suffix in the ending's language that follows a
+    /// text of the body's language.
     pub fn ending_of(
         &self,
         text: &[u8],

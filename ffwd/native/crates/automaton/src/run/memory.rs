@@ -13,11 +13,11 @@ pub struct AutomatonBytes {
     pub states: usize,
     /// Stacks, what follows them, and completions.
     pub stacks: usize,
-    /// Frames of containers, what values are asked, and where they begin.
+    /// Frames of containers, queries, and the beginnings of values.
     pub frames: usize,
     /// The tries of names, and the texts of keys and items.
     pub keys: usize,
-    /// Normal forms of the schema, and what is known of them.
+    /// Normal forms of the schema, and their caches.
     pub schema: usize,
     /// Lexemes in use, which other grammars may use too.
     pub lexemes: usize,
@@ -31,7 +31,7 @@ impl AutomatonBytes {
 }
 
 impl Automaton {
-    /// Looks at how large the lexemes have become, which is otherwise done now and then.
+    /// Measures the lexemes, which is otherwise done only occasionally.
     pub fn weigh_lexemes(&self) {
         self.stacks.lexemes.weigh();
     }

@@ -1,4 +1,4 @@
-//! What a grammar of rules says of threads.
+//! Questions about threads to the grammar of rules.
 
 use crate::error::EngineError;
 use crate::run::automaton::Automaton;
@@ -10,13 +10,13 @@ use ffwd_grammar::NodeId;
 use ffwd_regular::expr::Verdict;
 
 impl Automaton {
-    /// Whether a thread is what it is now where one of its languages has ended, and no other.
+    /// Whether a thread is unchanged after exactly one of its languages has ended.
     pub fn begins_again(&self, thread: &Thread, ended: Verdict) -> Result<bool, EngineError> {
         Ok(ended.is_power_of_two() && is_begun_by(self, thread, self.exit_thread(thread, ended)?)?)
     }
 
-    /// The ignored languages after which a row that has just begun begins again; `None` where a
-    /// thread is no such row, or something else may begin beside it.
+    /// The ignored languages after which a row that has just begun starts again; `None` if a thread
+    /// is no such row, or something else may begin beside it.
     pub fn ignored_again(&self, thread: &Thread) -> Result<Option<Verdict>, EngineError> {
         let cell = self.cell(thread.stack);
         let (Frame::Begun, Some(rules)) = (cell.frame, self.rules()) else { return Ok(None) };
@@ -42,7 +42,7 @@ impl Automaton {
         Ok(Some(found))
     }
 
-    /// Whether a text of a row without exits goes on whatever its lexemes are.
+    /// Whether a row without exits has a continuation whatever its lexemes are.
     pub fn goes_on_anyhow(&self, thread: &Thread) -> bool {
         self.rules().is_some_and(|rules| rules.goes_on_anyhow(self, thread))
     }
@@ -65,19 +65,19 @@ impl Automaton {
         self.rules().is_some_and(|rules| rules.leads_nowhere(self, stack))
     }
 
-    /// Whether a thread can come to where no text goes on to an end, or is there.
+    /// Whether a thread is at a dead end, or can reach one.
     #[inline]
     pub fn may_dead_end(&self, thread: &Thread) -> Result<bool, EngineError> {
         self.rules().map_or(Ok(false), |rules| rules.may_dead_end(self, thread))
     }
 
-    /// Whether no text goes on from any of these threads to an end.
+    /// Whether none of these threads has a completion.
     pub fn are_dead_ends(&self, threads: &[Thread]) -> Result<bool, EngineError> {
         self.rules().map_or(Ok(false), |rules| rules.are_dead_ends(self, threads))
     }
 
-    /// The first lexeme in the order of the grammar that was found to take all that could follow it,
-    /// on the way from the start of a grammar without texts.
+    /// For a grammar without texts: the first lexeme, in the order of the grammar, that consumes
+    /// everything that could follow it.
     pub fn taking_lexeme(&self) -> Result<Option<NodeId>, EngineError> {
         self.rules().map_or(Ok(None), |rules| rules.taking_lexeme(self))
     }
@@ -89,7 +89,7 @@ impl Automaton {
     }
 }
 
-/// Whether a thread is all that may begin on a stack, but for the end.
+/// Whether only this thread, and perhaps the end, may begin on a stack.
 fn is_begun_by(
     automaton: &Automaton,
     thread: &Thread,

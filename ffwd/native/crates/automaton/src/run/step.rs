@@ -11,7 +11,7 @@ use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::Verdict;
 
 impl Automaton {
-    /// The same. If `is_last`, it leaves out those that can only become items that came.
+    /// The same. If `is_last`, threads that can only become earlier items are left out.
     pub(crate) fn following_alive(
         &self,
         stack: StackId,
@@ -39,13 +39,13 @@ impl Automaton {
         self.exit(thread.stack, thread.lexeme, accept, text)
     }
 
-    /// The threads after one more byte; none if no text goes on so.
+    /// The threads after one more byte; none if the byte is not allowed.
     pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
         self.step_within(threads, byte, true)
     }
 
-    /// The same. Unless `is_last`, other bytes follow, and only the last one needs to tell whether
-    /// an item can still become one that has not come.
+    /// The same. Unless `is_last`, other bytes follow, and only the last one must check that items
+    /// can still become unused values.
     fn step_within(
         &self,
         threads: &[Thread],
@@ -61,8 +61,8 @@ impl Automaton {
         Ok(next)
     }
 
-    /// Sorts threads, makes those one that differ only in what follows them, and takes out those
-    /// from which no text goes on to an end.
+    /// Sorts threads, merges those that differ only in their stacks, and removes those without a
+    /// completion.
     pub fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
         if threads.len() > 1 {
             threads.sort_unstable();
@@ -124,7 +124,7 @@ impl Automaton {
         }
     }
 
-    /// Whether a thread may become an item that has not come.
+    /// Whether a thread may become an unused item.
     #[inline]
     pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
         if thread.transcript == TextId::NONE {
@@ -184,7 +184,7 @@ impl Automaton {
         Ok(false)
     }
 
-    /// The threads after a run of bytes; `None` as soon as no text goes on so.
+    /// The threads after a run of bytes; `None` as soon as a byte is not allowed.
     pub fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError> {
         let mut current: Threads = threads.iter().copied().collect();
         let mut rest = bytes;

@@ -32,7 +32,7 @@ impl Automaton {
         self.program().map_or(&[], |program| program.token_set(set))
     }
 
-    /// The threads after a token that is taken as a whole; none if it may not come so.
+    /// The threads after a token that is taken as a whole; none if it is not allowed as such.
     pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads, EngineError> {
         let mut next = Threads::new();
         for (set, stack) in self.token_exits(threads)? {

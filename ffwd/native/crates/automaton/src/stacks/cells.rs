@@ -61,7 +61,7 @@ pub struct Cell {
     pub parent: StackId,
     /// How many frames the stack has.
     pub height: u32,
-    /// How many containers wait for the value above or inside this frame.
+    /// How many open containers contain the value above or inside this frame.
     pub depth: u32,
     /// How the JSON value of this frame is laid out.
     pub layout: LayoutId,
@@ -71,7 +71,7 @@ pub struct Cell {
     pub ends_compared_item: bool,
     /// The nearest item of the stack that others are compared with, or [`Self::OWN_LEVEL`].
     pub level: StackId,
-    /// Whether items that came lie beside the schema somewhere on the stack.
+    /// Whether the stack has earlier items that are stored beside a schema.
     pub has_history: bool,
     /// The lexemes that may begin here.
     pub starts: OnceLock<Box<[Thread]>>,
@@ -94,7 +94,7 @@ pub struct Stacks {
     /// Exits that are not in the lists of their stacks.
     exits: Mutex<FxHashMap<(StackId, ExitKey), StackId>>,
     pub lexemes: Lexemes,
-    /// Bytes of what begins on stacks, and of how they are left.
+    /// Bytes of the beginnings on stacks, and of their exits.
     pub flow_bytes: Bytes,
 }
 
@@ -117,8 +117,8 @@ impl Stacks {
         self.cells.count()
     }
 
-    /// The stack with one frame more. `keeps_history` says of a new cell whether items that came lie
-    /// beside the schema in this frame.
+    /// The stack with one more frame. `keeps_history` says whether a new cell's frame has earlier
+    /// items beside the schema.
     pub fn push(
         &self,
         frame: Frame,
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(stacks.len(), 3);
     }
 
-    /// Of the first few exits and of those that are found by hashing.
+    /// The bytes of the first few exits and of those that are found by hashing.
     #[test]
     fn exits_are_found_again() {
         let stacks = empty();

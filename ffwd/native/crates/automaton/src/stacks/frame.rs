@@ -1,4 +1,4 @@
-//! Frames: pieces of what must still follow, which stacks are lists of.
+//! Frames: the elements of stacks. Each is a piece of what must still follow.
 
 use crate::stacks::ids::{
     ArrayPendingId, ArrayStateId, LayoutId, LexemeId, ObjectGroupId, ObjectPendingId,
@@ -57,7 +57,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Whether a container stands before its first part, or after one.
+    /// Whether the text is before a container's first part, or after one.
     pub fn is_between_parts(self) -> bool {
         matches!(
             self,
@@ -65,7 +65,7 @@ impl Frame {
         )
     }
 
-    /// Whether it belongs to a grammar of rules, and says what may begin.
+    /// Whether it belongs to a grammar of rules and determines what may begin.
     pub fn is_rule(self) -> bool {
         matches!(
             self,
@@ -79,10 +79,10 @@ impl Frame {
     }
 }
 
-/// A JSON value that is in no other one.
+/// A JSON value that is within no other value.
 #[derive(Clone, Copy, Debug)]
 pub struct RootValue {
-    /// What it is asked.
+    /// The query of the value.
     pub query: QueryId,
     /// The layout, if values have different ones.
     pub layout: Option<LayoutId>,

@@ -10,8 +10,8 @@ impl StackId {
     pub(crate) const END: Self = Self(0);
 }
 
-/// A text as it is written, byte by byte; of a key, the opening quote is the first.
-/// Its place among the texts.
+/// A recorded text, byte by byte, by its place among the texts. A key starts with its opening
+/// quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextId(pub u32);
 
@@ -20,7 +20,7 @@ impl TextId {
     pub const NONE: Self = Self(0);
     /// Nothing has been written yet.
     pub const EMPTY: Self = Self(1);
-    /// Some text that is not known: masks are computed for all texts at once.
+    /// An unknown text: masks are computed for all texts at once.
     pub const ANY: Self = Self(u32::MAX);
 }
 

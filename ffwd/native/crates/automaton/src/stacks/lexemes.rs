@@ -45,7 +45,7 @@ impl Lexemes {
         LexemeId(self.all.push(lexeme) as u32)
     }
 
-    /// Adds a lexeme at the next index, which is its index from now on.
+    /// Adds a lexeme at the next index, by which it is found again.
     pub fn push_known(&self, lexeme: Arc<Lexeme>) -> LexemeId {
         let id = LexemeId(self.all.count() as u32);
         self.ids.lock().insert(lexeme.spec().clone(), id);
@@ -67,7 +67,7 @@ impl Lexemes {
         Ok(id)
     }
 
-    /// Looks at how large the lexemes have become, which is otherwise done now and then.
+    /// Measures the lexemes, which is otherwise done only occasionally.
     pub fn weigh(&self) {
         self.bytes.weigh(&self.all);
     }
@@ -87,7 +87,7 @@ pub struct LexemeBytes {
     bytes: AtomicUsize,
 }
 
-/// How often lexemes are weighed anew at most, in questions.
+/// The number of questions between two measurements of the lexemes.
 const MIN_ASKED: usize = 64;
 
 impl LexemeBytes {

@@ -1,4 +1,4 @@
-//! Stacks of frames, and the threads that stand on them. Knows what no frame means.
+//! Stacks of frames, and the threads that stand on them, without the meaning of any frame.
 
 pub(crate) mod cells;
 pub(crate) mod frame;

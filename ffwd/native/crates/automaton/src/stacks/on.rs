@@ -1,4 +1,4 @@
-//! What JSON values and rules may ask of the stacks that they stand on.
+//! The view of stacks that JSON values and rules have.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ pub trait On {
     /// Finds the stack after an accepted lexeme; asked once for each.
     fn leave(&self, stack: StackId, ended: ExitKey) -> Result<StackId, EngineError>;
 
-    /// Whether items that came lie beside the schema in a frame.
+    /// Whether a frame has earlier items beside the schema.
     fn keeps_history(&self, frame: Frame) -> bool;
 
-    /// The threads after one more byte; none if no text goes on so.
+    /// The threads after one more byte; none if the byte is not allowed.
     fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError>;
 
-    /// The threads after a run of bytes; `None` as soon as no text goes on so.
+    /// The threads after a run of bytes; `None` as soon as a byte is not allowed.
     fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError>;
 
     #[inline]
@@ -36,7 +36,7 @@ pub trait On {
         self.stacks().cell(stack)
     }
 
-    /// The stack with one frame more.
+    /// The stack with one more frame.
     fn push(&self, frame: Frame, parent: StackId) -> Result<StackId, EngineError> {
         self.stacks().push(frame, parent, || self.keeps_history(frame))
     }
@@ -110,13 +110,13 @@ pub trait On {
         self.stacks().level(stack)
     }
 
-    /// Whether items that came lie beside the schema somewhere on a stack.
+    /// Whether a stack has earlier items that are stored beside a schema.
     #[inline]
     fn has_history(&self, stack: StackId) -> bool {
         self.cell(stack).has_history
     }
 
-    /// The stack with a value on it that is in no other one.
+    /// The stack with a value on it that is within no other value.
     fn push_root(&self, value: RootValue, stack: StackId) -> Result<StackId, EngineError> {
         let below = match value.layout {
             None => stack,

@@ -21,14 +21,14 @@ pub enum ThreadLexeme {
 /// A lexeme in progress, and the stack of what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
-    /// What it is in the middle of.
+    /// The current lexeme.
     pub lexeme: ThreadLexeme,
     /// The state of that, by its kind: see [`Self::lex_state`] and [`Self::key_node`].
     pub state: u32,
     /// What must follow.
     pub stack: StackId,
-    /// The key so far, where keys that came must not come again; [`TextId::EMPTY`] as long as some
-    /// declared name begins with it, which tells what it is.
+    /// The key so far, if keys must not repeat. [`TextId::EMPTY`] while the key is a prefix of a
+    /// declared name, which determines it.
     pub text: TextId,
     /// The outermost current item that later ones are compared with.
     pub transcript: TextId,

@@ -17,13 +17,13 @@ use crate::error::{LimitExceeded, SYSTEM_MEMORY, WORK_BYTES};
 
 /// The memory of one thread's calls.
 pub(super) struct Heap {
-    /// Bytes that the call has taken and not given back. Negative where it gave back more.
+    /// Bytes that the call has allocated and not freed. Negative if it freed more.
     taken: Cell<isize>,
     /// Bytes that it may take.
     most: Cell<isize>,
-    /// Bytes that the system refused to it; 0 if it did not.
+    /// Bytes that the system refused to the call; 0 if it refused none.
     refused: Cell<usize>,
-    /// For tests: after how many allocations the system is said to refuse one.
+    /// For tests: the number of allocations before a simulated refusal.
     fault: Cell<u64>,
 }
 
@@ -48,7 +48,7 @@ const RESERVE_LAYOUT: Layout = match Layout::from_size_align(16 << 20, 4096) {
 /// Whether the program's allocator counts.
 static IS_COUNTED: AtomicBool = AtomicBool::new(false);
 
-/// An allocator that says how much it gives.
+/// An allocator that counts what it allocates.
 #[derive(Debug)]
 pub struct Metered<A>(pub A);
 
@@ -122,7 +122,7 @@ fn look(thread: &Thread, fault: u64, bytes: usize) {
     }
 }
 
-/// Asks for memory, and if there is none once more, with the reserve given back.
+/// Asks for memory. If there is none, frees the reserve and asks once more.
 #[inline]
 fn granted(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
     let block = ask();
@@ -135,7 +135,7 @@ fn granted(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn refused(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
-    // Without a call that can end by an error nothing would be won.
+    // Freeing the reserve helps only a call that can end with an error.
     if !super::is_running() || !give_back() {
         return null_mut();
     }
@@ -155,13 +155,13 @@ fn give_back() -> bool {
         unsafe {
             dealloc(reserve.as_ptr(), RESERVE_LAYOUT);
         }
-        // It is not the call that took it.
+        // The reserve does not count as the call's memory.
         taken(RESERVE_LAYOUT.size());
     }
     reserve.is_some()
 }
 
-/// Sees to it that there is a reserve, if the system has the memory.
+/// Allocates the reserve if it is missing and the system has the memory.
 fn set_aside(thread: &Thread) -> bool {
     if !RESERVE.load(Ordering::Relaxed).is_null() {
         return true;
@@ -243,8 +243,8 @@ pub(super) fn breach(thread: &Thread) -> Option<LimitExceeded> {
 pub mod faults {
     use super::THREAD;
 
-    /// The system is said to refuse the allocation with this number, counted from 1 over all calls on
-    /// this thread that have a meter; `None` for no such fault.
+    /// Simulates a refusal of the allocation with this number; `None` for no such fault. The count
+    /// starts at 1 and covers all calls on this thread that have a meter.
     pub fn inject(allocation: Option<u64>) {
         let fault = allocation.map_or(u64::MAX, |number| number.max(1));
         THREAD.with(|thread| thread.heap.fault.set(fault));
@@ -358,7 +358,7 @@ mod tests {
         assert!(!was_refused());
     }
 
-    /// There is one reserve: who is refused memory while it is gone gets none.
+    /// There is one reserve: a refusal while it is in use finds none.
     #[test]
     fn threads_that_are_refused_memory_share_the_reserve() {
         let _ours = RESERVE_IS_OURS.lock();

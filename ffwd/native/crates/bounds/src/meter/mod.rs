@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::error::{LimitExceeded, CALL_SECONDS, CALL_STEPS, COMPILE_SECONDS, COMPILE_STEPS};
 use crate::limits::Limits;
 
-/// After how many steps the clock and the flag are looked at.
+/// The number of steps between two looks at the clock and the flag.
 const QUANTUM: u64 = 4096;
 
 /// A flag with which one thread ends calls on others.
@@ -115,8 +115,8 @@ impl Meter {
 
     /// Does some work under this meter, or under that which the thread has already.
     ///
-    /// # Errors
-    /// Those of the work; or why it had to end early, also if it came to some answer then.
+    /// # Errors Those of the work. If the meter ran out, its error, even if the work returned a
+    /// value.
     pub fn run<T, E: From<LimitExceeded>>(
         &mut self,
         work: impl FnOnce() -> Result<T, E>,
@@ -151,7 +151,7 @@ impl Meter {
         });
     }
 
-    /// Ends what [`Self::install`] began; why the meter has run out, if it has.
+    /// Ends what [`Self::install`] began. Returns why the meter has run out, if it has.
     fn take_back(&mut self) -> Option<LimitExceeded> {
         let (used, ran) = THREAD.with(|thread| {
             heap::end(thread);
@@ -210,7 +210,7 @@ impl Drop for Scope<'_> {
 struct Thread {
     /// Steps until the next look.
     left: Cell<u64>,
-    /// How many there were after the last one; as many as there can be where there is no meter.
+    /// The number of steps left after the last look; the largest number without a meter.
     granted: Cell<u64>,
     nesting: Cell<usize>,
     expression_nodes: Cell<usize>,
@@ -296,7 +296,7 @@ pub(crate) fn is_running() -> bool {
     THREAD.with(Thread::is_running)
 }
 
-/// Has the meter look with the next charge, for the memory of the call.
+/// Makes the next charge look at the call's memory.
 fn look_soon(thread: &Thread) {
     if thread.is_running() {
         thread.granted.set(thread.granted.get().saturating_sub(thread.left.get()));
@@ -304,7 +304,7 @@ fn look_soon(thread: &Thread) {
     }
 }
 
-/// Does work that is not the call's own, such as what has to be in order whatever becomes of it.
+/// Does work that is not the call's own, such as restoring an invariant after an error.
 pub fn unmetered<T>(work: impl FnOnce() -> T) -> T {
     struct Suspended(Option<Meter>, [u64; 2], [isize; 2]);
     impl Drop for Suspended {
@@ -365,12 +365,12 @@ pub mod check {
     }
 }
 
-/// Breaches on demand, for tests: what holds after one at any place must hold after each.
+/// Breaches on demand, for tests: the same must hold after a breach at any charge.
 pub mod faults {
     use super::{Thread, THREAD};
 
-    /// The next calls on this thread come to a deadline with this charge, counted from 1 over all
-    /// of them; `None` for no such fault.
+    /// Simulates a deadline at this charge of the next calls on this thread, counted from 1; `None`
+    /// for no such fault.
     pub fn inject(charge: Option<u64>) {
         THREAD.with(|thread| thread.fault.set(charge.map_or(u64::MAX, |charge| charge.max(1))));
     }

@@ -1,9 +1,9 @@
 //! Ten fixed workloads, whose instructions are counted by valgrind: `make instructions`.
 //!
-//! Each one is a function whose name begins with `workload_`, and callgrind counts only while such a
-//! function runs. Everything is made from fixed seeds, on one thread. The functions have no closures
-//! and are no generics, so that no other function has their names in its own, and each has a name
-//! to look at, without which equal ones would be folded into one.
+//! Each one is a function whose name begins with `workload_`, and callgrind counts only while such
+//! a function runs. Everything is made from fixed seeds, on one thread. The functions have no
+//! closures and no type parameters, so no other symbol contains their names. Each passes its name
+//! to a black box, or equal functions would be folded into one.
 
 mod schemas;
 mod vocabulary;
@@ -200,7 +200,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let large = schemas::large();
     let listed = schemas::listed();
     let prose = schemas::prose(100_000);
-    // Each has an engine of its own, so that one finds nothing of what another has made.
+    // Each has its own engine, so that none finds what another has built.
     let mut found = vec![
         ("string_mask", string_mask(&engine(&tokens)?)?),
         ("compile_small", workload_compile_small(&engine(&tokens)?, &small)?),
@@ -215,7 +215,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     found.push(("forced_tokens", workload_forced_tokens(&texts)?));
     found.push(("operations", workload_operations(&texts)?));
     found.push(("encode", workload_encode(&tokens.tokenizer, &prose)?));
-    // What was found is printed, so that a workload that has become another one is seen.
+    // The results are printed, so that a changed workload is noticed.
     for (name, size) in found {
         println!("{name} {size}");
     }

@@ -1,8 +1,7 @@
-//! Which terminal takes what must follow it, where longest matches leave no text.
+//! Finds the terminal that consumes what must follow it, if longest matches leave no text.
 //!
-//! The culprit is a terminal behind which something else would give the grammar a text: it is tried out,
-//! with a character behind the terminal that no terminal can take. Where several are at fault it is
-//! the first of a smallest set of them.
+//! Followed by a character that no terminal can consume, the culprit would give the grammar a text:
+//! each terminal is tried. If several are at fault, it is the first of a smallest set of them.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use super::{Engine, GrammarOptions};
 use ffwd_grammar::graph::Expansion;
 use ffwd_grammar::{Grammar, GrammarError, GrammarErrorKind, Lexing, Longest, Node, NodeId, Rule};
 
-/// Terminals and nodes of the grammars that are tried; others keep the first terminal that was met.
+/// The most terminals and nodes of a tried grammar; a larger one blames the first terminal found.
 const MAX_TERMINALS: usize = 24;
 const MAX_NODES: usize = 4_096;
 
@@ -60,7 +59,7 @@ fn is_longest(grammar: &Grammar, node: NodeId) -> bool {
     matches!(grammar.node(node), Node::Lexeme(lexeme) if greedy(&lexeme.lexing))
 }
 
-/// The error of a grammar whose longest matches leave nothing that may come.
+/// The error of a grammar whose longest matches leave no continuation.
 pub(super) fn error(grammar: &Grammar, node: NodeId) -> GrammarError {
     let is_own = |rule: &&Rule| rule.body.is_some_and(|body| is_lexeme_of(grammar, body, node));
     // Terminals with the same pattern are one.
@@ -100,7 +99,7 @@ fn is_lexeme_of(grammar: &Grammar, body: NodeId, lexeme: NodeId) -> bool {
     }
 }
 
-/// Whether a part is what is left out of what is read.
+/// Whether a part is the ignored text.
 fn is_ignored(grammar: &Grammar, part: NodeId) -> bool {
     let mut part = part;
     while let &Node::Repeat { inner, .. } = grammar.node(part) {

@@ -1,4 +1,4 @@
-//! Everything that is built lazily for one compiled grammar, until there is too much of it.
+//! Everything that is built lazily for one compiled grammar, up to its memory limit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub struct Generation {
     pub transitions: Transitions,
     /// Cached forced tokens.
     pub forced: ForcedMemo,
-    /// Canonical tokens after which no canonical text of the grammar goes on.
+    /// Canonical tokens without a canonical continuation in the grammar.
     pub dead_ends: ForcedMemo,
-    /// Bytes of what any text needs, and of what texts needed that moved here.
+    /// Bytes of the objects that any text needs, and of those rebuilt for texts that moved here.
     needed: AtomicUsize,
 }
 
@@ -89,7 +89,7 @@ impl Generation {
             || self.automaton.is_crowded(limits.states, limits.stacks) && held > self.limit(0)
     }
 
-    /// Takes note of what was built here for a text that moved.
+    /// Records what was built here for a text that moved.
     pub fn moved(&self, bytes_before: usize) {
         self.automaton.weigh_lexemes();
         let built = self.memory_bytes().total().saturating_sub(bytes_before);
@@ -97,7 +97,7 @@ impl Generation {
     }
 }
 
-/// A state, what is known of the tokens before it, and whether to look ahead.
+/// A state, the context of the tokens before it, and whether to look ahead.
 pub type ForcedKey = (StateId, Context, bool);
 
 const SHARDS: usize = 16;

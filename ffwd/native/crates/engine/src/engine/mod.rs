@@ -36,7 +36,7 @@ pub(crate) use generation::Generation;
 pub(crate) use recipe::Recipe;
 pub use rules::GrammarOptions;
 
-/// Byte budgets of what is kept.
+/// Byte budgets of the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
     /// Shared automata of lexemes.
@@ -93,7 +93,7 @@ pub struct Engine {
     config: EngineConfig,
 }
 
-/// The tokenizer compiled, so that it can be told which tokens are canonical.
+/// The compiled tokenizer, which decides which tokens are canonical.
 struct Exact {
     canonicality: Arc<Canonicality>,
     masks: CanonicalMasks,
@@ -134,7 +134,7 @@ pub struct Compiled {
     current: ArcSwap<Generation>,
     max_bytes: AtomicUsize,
     limits: Limits,
-    /// About how many bytes calls have taken since one looked at how much is held.
+    /// About how many bytes calls have allocated since the last measurement.
     unsettled: AtomicUsize,
     renewing: Mutex<()>,
     pub(crate) counters: Counters,
@@ -161,16 +161,16 @@ pub(crate) struct Counters {
     pub evictions: AtomicU64,
 }
 
-/// From how many bytes on a generation is taken apart by a thread of its own.
+/// The size in bytes from which on a separate thread drops a generation.
 const MANY_BYTES: usize = 1 << 20;
-/// How many bytes calls may take before one looks at how much is held, where that may be much more.
+/// How many bytes calls may allocate before the memory is measured, which may be much more.
 const UNSETTLED_BYTES: usize = 64 << 10;
-/// Whether one is at it. Only one is at a time, so that no memory is held by those that wait for a
-/// processor: meanwhile others take theirs apart themselves. So do all in a process that was forked
-/// just then.
+/// Whether such a thread is running. There is one at a time, so that none holds memory while it
+/// waits for a processor: meanwhile callers drop their generations themselves. So do all in a
+/// process that was forked while one ran.
 static TAKEN_APART: AtomicBool = AtomicBool::new(false);
 
-/// Says that a generation has been taken apart, or could not be.
+/// Clears the flag when a generation was dropped, or could not be.
 struct TakenApart;
 
 impl Drop for TakenApart {
@@ -197,7 +197,8 @@ impl Compiled {
         self.current.load()
     }
 
-    /// Whether the grammar has tokens that are taken as a whole, so that bytes alone do not decide.
+    /// Whether the grammar has tokens that are taken as a whole, so that bytes alone do not
+    /// determine the mask.
     pub fn has_tokens(&self) -> bool {
         self.generation().automaton.has_tokens()
     }
@@ -210,7 +211,7 @@ impl Compiled {
         self
     }
 
-    /// With limits for what is built from now on, and for the calls of its matchers.
+    /// Sets the limits of further building, and of the calls of its matchers.
     pub fn within(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self.limited_to(limits.memory_bytes)
@@ -248,8 +249,8 @@ impl Compiled {
         }
     }
 
-    /// After a call that may have built something, whether it came to its end or not. A call that
-    /// has failed for a number of states or stacks would only fail again while they are held.
+    /// To be called after a call that may have built something, successful or not. A call that
+    /// failed because of the number of states or stacks would fail again while they are held.
     pub fn settle_after<T, E>(&self, done: Result<T, E>) -> Result<T, E> {
         if done.is_ok() && !self.is_due() {
             return done;
@@ -271,14 +272,14 @@ impl Compiled {
         if self.generation().number != old.number {
             return;
         }
-        // It was built once, so it can be rebuilt; otherwise it stays as it is. The caller that
-        // triggers this does not pay for it, and has no time for it.
+        // It was built once, so it can be rebuilt; otherwise the old one stays. The caller that
+        // triggers this should not pay for it.
         let mut meter = Meter::compiling(&self.limits, None);
         let Ok(fresh) = meter::unmetered(|| meter.run(|| self.fresh(old))) else { return };
         let old = self.current.swap(Arc::new(fresh));
         self.counters.evictions.fetch_add(1, Ordering::Relaxed);
         if old.memory_bytes().total() >= MANY_BYTES && !TAKEN_APART.swap(true, Ordering::AcqRel) {
-            // It is many small things; the text that came upon it should not wait.
+            // Dropping many small objects takes long, and the triggering call should not wait.
             let (share, done) = (section::share(), TakenApart);
             let _ = std::thread::Builder::new().spawn(move || {
                 let _section = share.begin();
@@ -424,7 +425,7 @@ impl From<SchemaError> for CompileError {
 }
 
 impl Engine {
-    /// An engine whose tokenizer is not compiled; `encoder` serves the backoff method of forced
+    /// An engine without a compiled tokenizer; `encoder` serves the backoff method of forced
     /// tokens.
     pub fn new(
         vocabulary: Vocabulary,
@@ -442,7 +443,7 @@ impl Engine {
         }
     }
 
-    /// With the vocabulary's tokenizer compiled: encoding is its own, and where it can be told which
+    /// An engine with the vocabulary's compiled tokenizer, which encodes. If it can tell which
     /// tokens are canonical, forced tokens are exact. The ids of both must mean the same.
     pub fn with_tokenizer(
         mut self,
@@ -457,18 +458,19 @@ impl Engine {
         self
     }
 
-    /// Which tokens are canonical, where that can be told exactly.
+    /// The canonical tokens, if they are known exactly.
     pub fn canonicality(&self) -> Option<&Arc<Canonicality>> {
         self.exact.as_ref().map(|exact| &exact.canonicality)
     }
 
-    /// Masks of canonical tokens, where they can be told exactly.
+    /// Masks of canonical tokens, if these are known exactly.
     pub(crate) fn canonical_masks(&self) -> Option<&CanonicalMasks> {
         self.exact.as_ref().map(|exact| &exact.masks)
     }
 
-    /// Computes ahead, and keeps for good, what depends on the vocabulary alone and nearly every
-    /// grammar needs: the masks of JSON's punctuation, literals, and unconstrained strings and numbers.
+    /// Computes in advance, and keeps permanently, what depends on the vocabulary alone and nearly
+    /// every grammar needs: the masks of JSON's punctuation, literals, and unconstrained strings
+    /// and numbers.
     pub fn prepare(self: &Arc<Self>) -> Result<(), CompileError> {
         const ANYTHING: &str = r#"{"a":[1,-2.5e+3,true,null,"x",[]],"b":{}}"#;
         const OF_TYPES: [(&str, &str); 9] = [
@@ -531,8 +533,8 @@ impl Engine {
         Ok(Some(tokens))
     }
 
-    /// Forgets what has been built for all grammars, but for what [`Self::prepare`] made; those in
-    /// use keep what they hold.
+    /// Evicts what was built for all grammars, except what [`Self::prepare`] made. Grammars in use
+    /// keep what they hold.
     pub fn clear_memos(&self) {
         self.lexemes.clear();
         self.lexeme_masks.clear();
@@ -558,7 +560,7 @@ impl Engine {
         }
     }
 
-    /// Bytes held by the vocabulary and by what all grammars share; estimates.
+    /// The estimated memory in bytes of the vocabulary and of what all grammars share.
     pub fn memory_bytes(&self) -> usize {
         self.vocabulary.memory_bytes()
             + self.lexemes.memory_bytes()

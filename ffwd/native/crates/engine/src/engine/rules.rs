@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// A grammar whose lexemes are those that it has. `eager_rows`: see [`Program`].
+    /// Compiles a grammar without folding its lexemes. `eager_rows`: see [`Program`].
     pub(super) fn compile_as_it_is(
         self: &Arc<Self>,
         grammar: &Grammar,
@@ -110,7 +110,7 @@ impl Engine {
                 Ok(LeafFacts { alive, nullable: false })
             }
             &Node::Json(json) => {
-                // With parameters a leaf may be asked for twice.
+                // With parameters a leaf may be requested twice.
                 leaves.entry(node).or_insert_with(|| {
                     schemas.push(json);
                     Leaf::Json(schemas.len() - 1)

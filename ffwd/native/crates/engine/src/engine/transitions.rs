@@ -167,7 +167,7 @@ impl Transitions {
         }
     }
 
-    /// Remembers where a token leads, `None`: it is refused.
+    /// Caches the target of a token; `None` for a refused one.
     pub fn set(&self, state: StateId, token: TokenId, next: Option<StateId>) {
         let entry = Transition::new(token, next);
         let (bucket, place) = locate(state);
@@ -198,14 +198,14 @@ impl Transitions {
         }
     }
 
-    /// Returns the next table of a chain, which it makes if necessary.
+    /// Returns the next table of a chain, and creates it if necessary.
     fn table(&self, more: &AtomicU32, size: usize) -> Option<&Table> {
         let mut number = more.load(Ordering::Acquire);
         if number == 0 {
             let made = self.tables.push(Table::new(size)) as u32 + 1;
             let bytes = size * 8 + std::mem::size_of::<Table>();
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            // Another thread may have been first: then what was made is never used.
+            // Another thread may have been first: then the new table is never used.
             number = match more.compare_exchange(0, made, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => made,
                 Err(first) => first,

@@ -13,12 +13,12 @@ pub enum Kind {
     Value,
 }
 
-/// What an event says of its span.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A span begins.
     Begin,
-    /// More of a span has come.
+    /// A span continues.
     Delta,
     /// A span has ended.
     End,
@@ -26,20 +26,21 @@ pub enum Action {
     Retracted(usize),
 }
 
-/// Something that has become certain of a text.
+/// An event that has become certain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Whether the span begins, goes on or ends; or how many events are void.
+    /// Whether the span begins, continues or ends; or how many events are void.
     pub action: Action,
     /// What the span is; `None` of [`Action::Retracted`], which is of no span.
     pub kind: Option<Kind>,
-    /// The number of the span among all of the text.
+    /// The number of the span among all spans of the text.
     pub span: usize,
     /// The name of a capture, or of a tool where it is known beforehand.
     pub name: Arc<str>,
     /// The pointer of a JSON value.
     pub pointer: Option<Arc<str>>,
-    /// In bytes of the text: of a delta, or of the whole span; where one begins both are that place.
+    /// The start in bytes of the text, of a delta or of the whole span. Where a span begins, start
+    /// and end are equal.
     pub start: usize,
     /// In bytes of the text, exclusive.
     pub end: usize,

@@ -39,7 +39,7 @@ impl Histories {
         self.entry(id).map_or(0, |entry| entry.length)
     }
 
-    /// A list with one mark more.
+    /// A list with one more mark.
     pub fn push(&mut self, before: HistoryId, placed: PlacedMark) -> HistoryId {
         let next = HistoryId(self.entries.len() as u32 + 1);
         let length = self.length(before) + 1;
@@ -50,11 +50,11 @@ impl Histories {
         id
     }
 
-    /// The longest list with which both begin.
+    /// The longest common prefix of both.
     pub fn common(&self, one: HistoryId, other: HistoryId) -> HistoryId {
         let (mut one, mut other) = (one, other);
         while one != other {
-            // The shorter one of two different lists does not begin with the longer one.
+            // The shorter one of two different lists cannot extend the longer one.
             let longer = if self.length(one) >= self.length(other) { &mut one } else { &mut other };
             match self.entry(*longer) {
                 Some(entry) => *longer = entry.before,
@@ -81,7 +81,7 @@ impl Histories {
         marks
     }
 
-    /// The first mark of a list after one with which it begins.
+    /// The first mark of a list after a prefix of it.
     pub fn first_since(&self, from: HistoryId, id: HistoryId) -> Option<PlacedMark> {
         self.back_to(from, id).last()
     }

@@ -1,4 +1,4 @@
-//! All readings of a text that tell its spans apart, byte by byte.
+//! All parses of a text that differ in its spans, byte by byte.
 
 use rustc_hash::FxHashMap;
 
@@ -7,20 +7,20 @@ use ffwd_automaton::{Automaton, EngineError, Thread, Threads};
 use ffwd_automaton::{Mark, Marks};
 use ffwd_bounds::error::LimitExceeded;
 
-/// All readings that have said the same: threads of the automaton.
+/// All parses with the same marks, as threads of the automaton.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     pub history: HistoryId,
     pub threads: Threads,
 }
 
-/// The one to be reported first, and its alternatives.
+/// The preferred parse, and its alternatives.
 pub type Readings = Vec<Reading>;
 
-/// How many readings with other spans one text may have.
+/// The most parses with different spans of one text.
 const MAX_READINGS: usize = 10_000;
 
-/// Readings by what they have said.
+/// Parses by their marks.
 #[derive(Default)]
 struct Next(FxHashMap<HistoryId, Threads>);
 
@@ -42,7 +42,7 @@ impl Next {
         self.0.entry(history).or_default().push(thread);
     }
 
-    /// The readings in their order, each thread in the first that has it.
+    /// The parses in order of preference, each thread only in the first that has it.
     fn settle(self, automaton: &Automaton, histories: &Histories) -> Result<Readings, EngineError> {
         let mut readings = Readings::with_capacity(self.0.len());
         for (history, mut threads) in self.0 {
@@ -91,7 +91,7 @@ pub fn start(
     next.settle(automaton, histories)
 }
 
-/// The readings after some text that begins at a place.
+/// The parses after some text that begins at a position.
 pub fn read(
     automaton: &Automaton,
     histories: &mut Histories,
@@ -114,7 +114,7 @@ pub fn read(
     Ok(readings)
 }
 
-/// The readings after a token that may be taken as a whole, or as its text.
+/// The parses after a token that may be taken as a whole, or as its text.
 pub fn read_token(
     automaton: &Automaton,
     histories: &mut Histories,

@@ -13,7 +13,7 @@ use ffwd_grammar::{NodeId, SpanKind, SpanPart};
 struct Open {
     what: What,
     start: usize,
-    /// Up to where its text has been reported.
+    /// The end of its reported text.
     reported: usize,
     /// The number of its events; `None` before the first.
     span: Option<usize>,
@@ -28,7 +28,7 @@ enum What {
     Free,
     /// A part of the grammar. If only some of its parses report it, this is known at its end.
     Part(NodeId),
-    /// A JSON value of its own, which says nothing by itself: the values in it do.
+    /// A whole JSON value, which is not reported itself: the values in it are.
     Root,
     Value(Container),
 }
@@ -55,7 +55,7 @@ pub struct Reporter {
     pub captures: usize,
 }
 
-/// How far the free text before the grammar's has been reported.
+/// The end of the reported free text before the grammar's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FreeText {
     #[default]
@@ -231,7 +231,7 @@ impl Reporter {
         page.events.push(event(&open, Action::End, (open.start, at), None));
     }
 
-    /// Reports the text of the spans that are open, up to a place up to which it is certain.
+    /// Reports the certain text of the open spans, up to a position.
     pub fn deltas(&mut self, page: &mut Page<'_>, to: usize) {
         let to = whole_characters(page.text, to);
         for open in &mut self.open {
@@ -250,7 +250,7 @@ impl Reporter {
     }
 }
 
-/// Whether the text of a span is reported: else it is that of the spans in it.
+/// Whether the text of a span is reported; otherwise the spans in it report theirs.
 fn has_text(open: &Open) -> bool {
     match open.what {
         What::Root | What::Value(Container::Array(_) | Container::Object(..)) => false,
@@ -283,7 +283,7 @@ fn delta(page: &mut Page<'_>, open: &mut Open, to: usize) {
     open.reported = to;
 }
 
-/// The largest place up to a given one that does not split a character.
+/// The last character boundary up to a position.
 fn whole_characters(text: &[u8], to: usize) -> usize {
     let text = &text[..to.min(text.len())];
     let tail = &text[text.len().saturating_sub(4)..];

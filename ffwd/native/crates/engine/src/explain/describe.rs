@@ -13,7 +13,7 @@ use ffwd_json_schema::SchemaId;
 pub enum ItemKind {
     /// The text may end.
     End,
-    /// A terminal of a grammar, or what is left of a regular language.
+    /// A terminal of a grammar, or the rest of a regular language.
     Terminal,
     /// A token that the grammar names, taken as a whole.
     Token,
@@ -27,29 +27,29 @@ pub enum ItemKind {
     Before,
 }
 
-/// Something that may come.
+/// An allowed continuation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Tells how to read `what`.
+    /// The kind of `what`.
     pub kind: ItemKind,
-    /// In words; of a terminal its text or expression.
+    /// A description; for a terminal its text or expression.
     pub what: String,
-    /// Whether a part of it has come.
+    /// Whether a part of it is already written.
     pub begun: bool,
     /// The rules that have the terminal.
     pub rules: Vec<RulePlace>,
     /// The JSON pointers of the schemas that require it.
     pub pointers: Vec<String>,
-    /// Bytes with which it can go on up to its end.
+    /// Bytes that complete it.
     pub example: Option<Vec<u8>>,
 }
 
-/// Why something may not come.
+/// Why a continuation is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// What is wrong, as a clause without a full stop.
     pub message: String,
-    /// The rules whose terminals could come instead, at most six.
+    /// The rules whose terminals are allowed instead, at most six.
     pub rules: Vec<RulePlace>,
     /// JSON pointers of the schemas that decide it, at most eight.
     pub pointers: Vec<String>,
@@ -61,7 +61,7 @@ const MAX_EXAMPLE: usize = 200;
 const MAX_POINTERS: usize = 8;
 const MAX_NAMES: usize = 12;
 
-/// Knows the names and places of one compiled grammar.
+/// The names and positions in the source of one compiled grammar.
 pub struct Describer<'a> {
     automaton: &'a Automaton,
     names: Option<Names<'a>>,

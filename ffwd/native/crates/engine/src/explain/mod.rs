@@ -20,9 +20,9 @@ use ffwd_tokenizer::vocabulary::TokenId;
 /// The subject of a question.
 #[derive(Clone, Debug)]
 pub enum Question {
-    /// May this token come? Its id must be in the vocabulary.
+    /// Whether this token is allowed. Its id must be in the vocabulary.
     Token(TokenId),
-    /// May these bytes come, whatever tokens spell them?
+    /// Whether these bytes are allowed in any tokens.
     Text(Vec<u8>),
 }
 
@@ -48,13 +48,13 @@ pub struct Explanation {
     pub stage: TextStage,
     /// Whether the text may end here.
     pub accepting: bool,
-    /// What may come next, but for what `more` counts.
+    /// The allowed continuations, without those that `more` counts.
     pub expected: Vec<Item>,
-    /// How many more things may come.
+    /// How many more continuations are allowed.
     pub more: usize,
     /// The allowed next bytes; empty in free text, where all are.
     pub next_bytes: Vec<u8>,
-    /// Tokens with which the text can end; `None` where that takes too long to find.
+    /// Tokens that complete the text; `None` if the search takes too long.
     pub completion: Option<Vec<TokenId>>,
     /// The text of those tokens.
     pub completion_text: Option<Vec<u8>>,
@@ -64,33 +64,33 @@ pub struct Explanation {
     pub answer: Option<Answer>,
 }
 
-/// Whether a token or a text may come.
+/// Whether a token or a text is allowed.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The token that was asked about; `None` if the question was about bytes.
+    /// The token of the question; `None` if it was about bytes.
     pub token: Option<TokenId>,
-    /// The bytes that were asked about, or that the token spells.
+    /// The bytes of the question or of its token.
     pub text: Vec<u8>,
     /// Whether the mask has the token, or the grammar takes the bytes.
     pub allowed: bool,
-    /// How many of the bytes are fine.
+    /// How many of the bytes are allowed.
     pub good_bytes: usize,
-    /// The first one that is not.
+    /// The first byte that is not.
     pub refused_byte: Option<u8>,
     /// Empty if it is allowed.
     pub reasons: Vec<Reason>,
     /// The alternatives after the good bytes.
     pub instead: Vec<Item>,
-    /// How many things beside those in `instead` could come.
+    /// How many more alternatives there are.
     pub more: usize,
-    /// The bytes that could come instead after the bytes that are fine.
+    /// The allowed bytes after the good ones.
     pub instead_bytes: Vec<u8>,
 }
 
-/// How many things that may come are listed.
+/// How many allowed continuations are listed.
 const MAX_ITEMS: usize = 24;
 
-/// Explains the state of a text, and what is asked about it. Changes nothing.
+/// Explains the state of a text, and answers the question about it. Changes nothing.
 ///
 /// # Errors
 /// The token is outside the vocabulary, or a limit of what is built on the way is passed.
@@ -158,7 +158,7 @@ pub fn explain(
     })
 }
 
-/// A place of a text, also one after some bytes that no token has brought yet.
+/// A position of a text, which may be after bytes without tokens.
 struct TextPosition {
     stage: TextStage,
     threads: Threads,
@@ -207,7 +207,8 @@ impl Explainer<'_> {
         let mut items = self.describer.items(expected)?;
         let cut = items.len().saturating_sub(2 * MAX_ITEMS);
         items.truncate(2 * MAX_ITEMS);
-        // A terminal that could go on does not end: what follows it in the grammar may not come then.
+        // A terminal that can continue does not end, so what follows it in the grammar is not
+        // allowed.
         for item in &mut items {
             if let Some(example) = &item.example {
                 if automaton.walk(&place.threads, example)?.is_none() {
@@ -351,7 +352,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// Reads bytes as far as they are fine; how many are.
+    /// Reads bytes as long as they are allowed. Returns how many are.
     fn read(
         &self,
         automaton: &Automaton,

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::pattern;
 use ffwd_grammar::{Excerpt, Grammar, Node, NodeId, RuleId, TokenItem};
 
-/// How many rules of one terminal are named, and how many nodes are looked at to find them.
+/// How many rules of one terminal are named, and how many nodes are searched for them.
 const MAX_RULES: usize = 4;
 const MAX_STEPS: usize = 10_000;
 /// How many tokens of a set are named.
@@ -82,7 +82,7 @@ impl<'g> Names<'g> {
         RulePlace { name: rule.name.clone(), place }
     }
 
-    /// A lexeme or a set of tokens, as people read it.
+    /// The description of a lexeme or a set of tokens.
     pub fn shown(&self, node: NodeId) -> String {
         match self.grammar.node(node) {
             Node::Lexeme(lexeme) => pattern::shown(&lexeme.language),
@@ -106,7 +106,7 @@ impl<'g> Names<'g> {
         }
     }
 
-    /// The text of a lexeme, if it is one only.
+    /// The text of a lexeme that has only one.
     pub fn literal(&self, node: NodeId) -> Option<&'g str> {
         match self.grammar.node(node) {
             Node::Lexeme(lexeme) => match &lexeme.language {

@@ -30,21 +30,21 @@ pub struct FastForward {
 pub enum Method {
     /// The longest token sequence shared by all canonical tokenizations of every continuation.
     Exact {
-        /// Leaves aside tokens after which nothing canonical could follow.
+        /// Ignores tokens without a canonical continuation.
         look_ahead: bool,
     },
-    /// The forced text encoded, without the tokens at its end that some longer token may replace.
+    /// The tokens of the forced text, without those at its end that a longer token could replace.
     Backoff(Backoff),
 }
 
-/// Which tokens at the end of encoded text are left out.
+/// The tokens at the end of encoded text that are dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    /// How many tokens from the end the search for a longer token begins; 0 leaves out none.
+    /// The number of tokens at the end that are searched for a longer token; 0 drops none.
     pub tokens: usize,
-    /// Instead of tokens: how many bytes from the end.
+    /// The number of bytes at the end, instead of tokens.
     pub bytes: Option<usize>,
-    /// Leaves out whatever some longer token begins with, whether or not the grammar allows it.
+    /// Drops every prefix of some longer token, even if the grammar does not allow that token.
     pub conservative: bool,
 }
 
@@ -54,7 +54,7 @@ impl Default for Backoff {
     }
 }
 
-/// Why no forced tokens can be told.
+/// Why forced tokens cannot be computed.
 #[derive(Clone, Debug, Error)]
 pub enum FastForwardError {
     /// A limit is passed, or a schema that is expanded on demand is at fault.
@@ -74,7 +74,7 @@ pub enum FastForwardError {
     NotExact,
 }
 
-/// The bytes that must come next, at most `max_bytes`; they end on a character boundary.
+/// The forced bytes, at most `max_bytes`; they end on a character boundary.
 pub fn forced_bytes(matcher: &Matcher, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
     let (generation, state) = matcher.here()?;
     let bytes = forced(matcher, &generation.automaton, state, max_bytes)?.bytes;
@@ -91,7 +91,7 @@ impl From<LimitExceeded> for FastForwardError {
 /// How much forced text is turned into tokens at once.
 const MAX_FORCED_BYTES: usize = 1 << 16;
 
-/// The tokens that must come next.
+/// The forced tokens.
 pub fn fast_forward_tokens(
     matcher: &Matcher,
     options: &FastForward,
@@ -133,7 +133,7 @@ fn only_token(matcher: &Matcher) -> Result<Option<TokenId>, EngineError> {
     Ok(automaton.only_token(threads)?.map(TokenId).filter(is_whole))
 }
 
-/// Whether it is plain that nothing is forced, which is cheap to see.
+/// Whether a cheap check shows that nothing is forced.
 pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
     if matcher.is_in_free_text() {
         return Ok(true);
@@ -166,7 +166,7 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     let (generation, state) = matcher.here()?;
     let Generation { automaton, forced: known, .. } = &**generation;
     let key = (state, context, options.look_ahead);
-    // With bytes of a prefix left, the state does not tell where the text is.
+    // While bytes of a prefix remain, the state alone does not determine the position.
     let keeps = matcher.prefix_left().is_empty();
     if keeps {
         if let Some(tokens) = known.get(&key) {
@@ -209,7 +209,7 @@ fn is_open(
     }
     let (generation, state) = matcher.here()?;
     let (engine, automaton) = (&matcher.compiled().engine, &generation.automaton);
-    // Before a token that is taken as a whole there may be nothing or more: that is not plain.
+    // A token that is taken as a whole may be the only one: not decided here.
     if automaton.has_tokens() {
         return Ok(false);
     }
@@ -257,7 +257,7 @@ fn backed_off(matcher: &Matcher, backoff: &Backoff) -> Result<Vec<TokenId>, Fast
     Ok(tokens)
 }
 
-/// Encodes text as it comes after the last token, where that token stays what it is; else alone.
+/// Encodes text in the context of the last token if that token stays unchanged; otherwise alone.
 fn encode_after(matcher: &Matcher, text: &str) -> Result<Vec<TokenId>, FastForwardError> {
     let engine = &matcher.compiled().engine;
     if let Some(&last) = matcher.tokens().last() {
@@ -274,7 +274,7 @@ fn encode_after(matcher: &Matcher, text: &str) -> Result<Vec<TokenId>, FastForwa
     Ok(tokens.to_vec())
 }
 
-/// How many tokens at the end might be cut otherwise once more text follows.
+/// How many tokens at the end could change with more text.
 fn leave_out(
     vocabulary: &Vocabulary,
     tokens: &[TokenId],

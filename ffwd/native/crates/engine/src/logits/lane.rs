@@ -1,4 +1,4 @@
-//! Formats of logits, as far as masking needs them.
+//! The formats of logits that masking needs.
 
 /// Minus infinity as an IEEE half.
 pub const FLOAT16_MINUS_INFINITY: u16 = 0xFC00;

@@ -1,7 +1,7 @@
-//! Masks onto logits: what a bitmask does not allow becomes minus infinity, in place.
+//! Applies masks to logits in place: logits of tokens that are not allowed become minus infinity.
 //!
 //! [`pair`] says which row gets which mask, [`mask_row`] does one row and [`apply`] a batch. They
-//! know bits and floating-point numbers, no token and no grammar.
+//! handle only bits and floating-point numbers.
 
 mod lane;
 mod pairing;
@@ -15,8 +15,8 @@ pub use lane::{Lane, BFLOAT16_MINUS_INFINITY, FLOAT16_MINUS_INFINITY};
 pub use pairing::{pair, PairingError};
 pub use row::{is_starved, mask_copy, mask_row};
 
-/// A thread that has less than this to write costs more than it saves: to start one takes as long
-/// as to write about a megabyte.
+/// A thread with fewer bytes to write costs more than it saves: starting one takes as long as
+/// writing about a megabyte.
 const BYTES_PER_THREAD: usize = 4 << 20;
 
 /// To estimate the writes, one word in this many is sampled.
@@ -26,7 +26,7 @@ const SAMPLED: usize = 16;
 pub struct Work<'a, T> {
     /// Where the masked row is written.
     pub logits: &'a mut [T],
-    /// What is masked; none if that is `logits` itself.
+    /// The row to mask; `None` if it is `logits` itself.
     pub source: Option<&'a [T]>,
     /// The mask.
     pub words: &'a [u32],
@@ -70,7 +70,7 @@ pub fn apply<T: Lane>(
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Without a helper the rows are still done, by those that are there.
+            // If a helper cannot start, the others do its rows.
             if thread::Builder::new().spawn_scoped(scope, take_all).is_err() {
                 break;
             }
@@ -81,7 +81,7 @@ pub fn apply<T: Lane>(
     starved
 }
 
-/// How many threads have enough to write.
+/// The number of threads with enough to write.
 fn worthwhile_threads<T>(work: &[Work<'_, T>]) -> usize {
     let all: usize = work.iter().map(|row| size_of_val(row.logits)).sum();
     if all < 2 * BYTES_PER_THREAD {

@@ -1,4 +1,4 @@
-//! Which row of the logits gets which row of the bitmask.
+//! The pairing of rows of logits with rows of the bitmask.
 
 use thiserror::Error;
 

@@ -37,7 +37,7 @@ pub fn mask_row<T: Lane>(logits: &mut [T], words: &[u32], vocab_size: usize, blo
             }
             continue;
         }
-        // To ask each word whether it is one of the few would mean guessing wrong for each of them.
+        // Testing each word for being one of the few would mispredict a branch for each of them.
         while open != 0 {
             let at = open.trailing_zeros() as usize % 8;
             mask_group(&mut groups[at], words[at], blocked);
@@ -65,7 +65,7 @@ pub fn mask_copy<T: Lane>(
     vocab_size: usize,
     blocked: T,
 ) {
-    // Few enough to be in the nearest cache when they are masked.
+    // Small enough to stay in the nearest cache until they are masked.
     const PART: usize = 64;
     let mut words = words.chunks(PART);
     let parts = logits.chunks_mut(32 * PART).zip(source.chunks(32 * PART));
@@ -78,8 +78,8 @@ pub fn mask_copy<T: Lane>(
     }
 }
 
-/// Whether every logit of a masked row is `blocked`. Only allowed tokens are looked at, up to the
-/// first that has another logit.
+/// Whether every logit of a masked row is `blocked`. Only allowed tokens are examined, up to the
+/// first with another logit.
 pub fn is_starved<T: Lane>(logits: &[T], words: &[u32], blocked: T) -> bool {
     !logits.chunks(32).zip(words).filter(|(_, &word)| word != 0).any(|(group, &word)| {
         group.iter().enumerate().any(|(bit, logit)| word >> bit & 1 == 1 && *logit != blocked)

@@ -5,11 +5,11 @@ use ffwd_automaton::{Automaton, TextId, Thread};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-/// How many tokens of a large vocabulary are looked at.
+/// How many tokens of a large vocabulary are checked.
 const SOME_TOKENS: usize = 64;
 
-/// Looks at masks within items that later ones must differ from, which are put together of what
-/// holds for all texts and of doubts about single tokens. The slow twins of the tests look at others.
+/// Checks masks within items that later ones must differ from. These combine a mask for all texts
+/// with doubts about single tokens. The tests' slow twins check other masks.
 pub fn check(vocabulary: &Vocabulary, automaton: &Automaton, threads: &[Thread], mask: &TokenMask) {
     if threads.iter().all(|thread| thread.transcript == TextId::NONE) {
         return;
@@ -22,7 +22,7 @@ pub fn check(vocabulary: &Vocabulary, automaton: &Automaton, threads: &[Thread],
         }
         let text = vocabulary.text(token);
         let read = meter::unmetered(|| automaton.read(threads, token.0, text));
-        // Past a limit there is nothing to compare.
+        // After an exceeded limit there is nothing to compare.
         let Ok(after) = read else { continue };
         assert_eq!(
             mask.contains(token),

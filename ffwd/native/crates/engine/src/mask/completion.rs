@@ -1,4 +1,4 @@
-//! Completions of a text in tokens, and the tokens that leave time for one.
+//! Completions of a text in tokens, and the tokens after which one is still possible in time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 pub struct Completion {
     first: Box<[TokenId]>,
     text: Box<[u8]>,
-    /// Tokens that come as they are within the text, each before a place of it.
+    /// Special tokens within the text, each with its position.
     whole: Box<[(usize, TokenId)]>,
     end: Option<TokenId>,
     tokens: OnceLock<Box<[TokenId]>>,
@@ -38,7 +38,7 @@ impl Completion {
         Self { first, text, whole, end: None, tokens: OnceLock::new() }
     }
 
-    /// After some text more.
+    /// The completion after some more text.
     pub fn after(&self, vocabulary: &Vocabulary, first: Box<[TokenId]>, mut text: Vec<u8>) -> Self {
         let before = text.len();
         text.extend_from_slice(&self.text);
@@ -103,18 +103,19 @@ struct Level {
 #[derive(Debug)]
 pub(super) struct Levels(Box<[Level]>);
 
-/// A text with which a text can end after some tokens, if one is found.
+/// A completion after some tokens, if one is found.
 struct Ending {
     text: Option<EndingText>,
     tokens: Vec<TokenId>,
     bitmaps: Vec<Bitmap>,
 }
 
-/// How many bytes of a character may be left where a token ends: those of `\u0000` after its first two.
+/// The most bytes of a character that remain when a token ends within it: those of `\u0000` after
+/// its first two.
 const REST_OF_CHARACTER: usize = 4;
 
 impl Masker {
-    /// How a text can end that is in a state; `None` where that takes too long to find.
+    /// The completion of a state; `None` if the search takes too long.
     pub fn completion(
         &self,
         automaton: &Automaton,
@@ -159,13 +160,13 @@ impl Masker {
         Ok(most)
     }
 
-    /// [`Self::most_after`], where it is known.
+    /// [`Self::most_after`], if cached.
     pub fn known_most_after(&self, state: StateId) -> Option<usize> {
         self.most_after.with(state.0, |&known| known)
     }
 
-    /// Overwrites a row with the tokens after which the text can still end with `left` tokens,
-    /// those themselves not counted.
+    /// Overwrites a row with the tokens after which the text can still end within `left` further
+    /// tokens.
     pub fn fill_within(
         &self,
         automaton: &Automaton,
@@ -187,7 +188,7 @@ impl Masker {
             level.bitmaps.iter().for_each(|bitmap| add_bitmap(row, bitmap));
         }
         if automaton.threads(state).iter().any(|thread| automaton.has_history(thread.stack)) {
-            // Items that came rule out more than where tokens lead to says.
+            // Earlier items exclude more than the targets of tokens show.
             let mut may_come = vec![0; row.len()];
             self.compute(automaton, state)?.fill(&mut may_come);
             row.iter_mut().zip(may_come).for_each(|(word, may_come)| *word &= may_come);
@@ -228,7 +229,7 @@ impl Masker {
         Ok(levels)
     }
 
-    /// Texts with which a text can end after tokens, and these tokens.
+    /// Completions after tokens, and these tokens.
     fn endings(
         &self,
         automaton: &Automaton,
@@ -275,8 +276,8 @@ impl Masker {
         Ok(endings)
     }
 
-    /// The successors of the tokens that leave the lexeme, where all others stay in free text: a
-    /// number of tokens that suffices after these, and those. `None` where it is something else.
+    /// If a state is in free text: a number of tokens that suffices after the tokens that stay in
+    /// it, and the successors of the others. `None` for any other state.
     fn add_exits(
         &self,
         automaton: &Automaton,

@@ -7,7 +7,7 @@ use ffwd_automaton::{last_value, Automaton, EngineError, Spare, TextId, Thread, 
 use ffwd_regular::expr::json_text::closing_quote;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
-/// A token of which a mask for all texts does not say whether it may come.
+/// A token that a mask for all texts does not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Doubt {
     pub token: TokenId,
@@ -24,7 +24,7 @@ impl Doubt {
     /// Each token once.
     pub fn settle(mut doubts: Vec<Self>) -> Box<[Self]> {
         doubts.sort_unstable();
-        // If several items end in a token, the first is examined with everything after it.
+        // If several items end in a token, the first one is examined with everything after it.
         doubts.dedup_by_key(|doubt| doubt.token);
         doubts.into()
     }
@@ -53,14 +53,14 @@ impl Doubt {
     }
 }
 
-/// Whether the items that follow one, from after its comma on, are strings that differ from it and
-/// from each other, as far as they are written.
+/// Whether the items after an item's comma are strings that differ from it and from each other, as
+/// far as they are written.
 fn differ_plainly(item: &[u8], after: &[u8]) -> bool {
     let mut items = vec![item];
     let mut next = after.trim_ascii_start();
     while next.first() == Some(&b'"') {
         let Some(end) = closing_quote(&next[1..]).map(|quote| quote + 2) else {
-            // A string without its end; of those that only begin there are enough.
+            // A string without its end: an incomplete one can still differ.
             return next.len() == 1 || !items.iter().any(|item| item.starts_with(next));
         };
         if items.contains(&&next[..end]) || items.len() as u64 + 1 >= SPARE_ITEMS {
@@ -103,7 +103,7 @@ pub fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
 #[derive(Debug)]
 pub struct Doubts<'v> {
     vocabulary: &'v Vocabulary,
-    /// Whether it can matter at all which item it was.
+    /// Whether the value of the item can matter.
     spare: Spare,
     found: Vec<Doubt>,
 }
@@ -134,8 +134,8 @@ impl<'v> Doubts<'v> {
         let mut pending = vec![root];
         while let Some(node) = pending.pop() {
             if self.spare == Spare::None {
-                // White space, after which there may be no comma, or nothing: an array may refuse an
-                // item as it closes.
+                // White space, after which a comma or nothing may be allowed: an array may refuse
+                // an item when it closes.
                 let closes = |token: &&TokenId| {
                     node != root
                         || self.vocabulary.text(**token).ends_with(b"]")

@@ -1,6 +1,5 @@
-//! The inside of JSON strings whose characters are of one kind. If their length is bounded, or a
-//! pattern is searched in them, their masks are derived from that of the unbounded string, without
-//! another walk.
+//! JSON strings whose characters are of one kind. If their length is bounded, or a pattern must
+//! match in them, their masks are derived from that of the unbounded string, without another walk.
 
 use std::sync::Arc;
 
@@ -71,7 +70,8 @@ impl Lengths {
 pub(super) struct FreeBasis {
     pub(super) unbounded: Arc<LexemeMask>,
     pub(super) lengths: Arc<Lengths>,
-    /// The exit tokens, sorted: what follows the quote, the token, characters before the quote.
+    /// The exit tokens, sorted: the text after the quote, the token, the number of characters
+    /// before the quote.
     exits: Vec<(Vec<u8>, TokenId, u32)>,
 }
 
@@ -81,7 +81,7 @@ impl FreeBasis {
         lengths: Arc<Lengths>,
         unbounded: Arc<LexemeMask>,
     ) -> Self {
-        // Every token whose first quote closes the string, and is reached from the inside.
+        // Every token whose first quote closes the string from the inside.
         let mut exits = Vec::new();
         for group in &unbounded.exits {
             let grafted = group
@@ -142,8 +142,8 @@ impl FreeBasis {
 }
 
 impl FreeBasis {
-    /// The mask of a state that any characters may follow: inner tokens are those of any string,
-    /// and of the exits those whose characters before the quote complete the text.
+    /// The mask of a state that any characters may continue. Inner tokens are those of any string;
+    /// exits are those whose characters before the quote complete the text.
     pub(super) fn searching(
         &self,
         tries: &RestTries,

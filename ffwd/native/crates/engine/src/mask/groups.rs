@@ -18,7 +18,7 @@ use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 /// Tokens that lead from one state to another.
 #[derive(Debug)]
 pub struct Group {
-    /// Their target, before the parts that started with them have an age.
+    /// Their target, before parts that start with them get an age.
     pub next: StateId,
     tokens: Inner,
 }
@@ -105,7 +105,7 @@ impl Group {
     }
 }
 
-/// Tokens that lead to the same, in any order.
+/// Tokens with the same target, in any order.
 fn alike(mut found: Vec<(TokenId, u32)>) -> Vec<Vec<TokenId>> {
     found.sort_unstable();
     found.dedup();
@@ -169,7 +169,7 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Within a lexeme a byte is a look-up.
+    /// Within a lexeme each byte is a look-up.
     fn read_lexeme(
         &mut self,
         thread: &Thread,

@@ -11,11 +11,11 @@ use ffwd_tokenizer::vocabulary::NodeId;
 /// The positions of keys in a trie of tokens; nodes are those of the latter.
 #[derive(Debug, Default, PartialEq)]
 pub struct KeyPlaces {
-    /// After the closing quote of each name with which, or with whose rest, some token begins.
+    /// The nodes after the closing quotes of names, or of their rests, that start tokens.
     pub names: Vec<(Terminal, NodeId)>,
-    /// The nodes at which other keys end: below are names only.
+    /// The nodes at which other keys end: only names continue below.
     pub cut: Vec<NodeId>,
-    /// Within names, where no other keys may come.
+    /// The nodes within names where other keys are not allowed.
     pub within: Vec<NodeId>,
 }
 
@@ -70,12 +70,12 @@ fn key_by_key(
     Ok(places)
 }
 
-/// The same for declared names alone. `closed`: no other keys may come.
+/// The same for declared names alone. `closed`: no other keys are allowed.
 fn name_by_name(names: PlainNames<'_>, view: View<'_>, closed: bool, nodes: &mut u64) -> KeyPlaces {
     let mut places = KeyPlaces::default();
     let trie = view.trie;
-    // The nodes that the last name led to; it led no further, or ended there. With each the child
-    // that the next name may lead to: both names and children are sorted.
+    // The path of the last name, up to where it ended or left the trie. Each node has the child at
+    // which the next name continues: names and children are both sorted.
     let below = |node: NodeId| (node, NodeId(node.0 + 1));
     let mut path: SmallVec<[(NodeId, NodeId); 32]> = SmallVec::from_elem(below(view.root), 1);
     let mut last: &[u8] = &[];

@@ -41,7 +41,7 @@ impl KnownSteps<'_> {
         Some(id)
     }
 
-    /// The set after a byte; `None` where there are too many to give it a number.
+    /// The set after a byte; `None` if there are too many sets.
     fn step(&mut self, set: SetId, byte: u8) -> Result<Option<SetId>, EngineError> {
         let known = self.next[set.0 as usize][usize::from(byte)];
         if known != SetId::UNKNOWN {

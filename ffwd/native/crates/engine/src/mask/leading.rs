@@ -36,7 +36,8 @@ impl Masker {
         Ok(successors)
     }
 
-    /// The successors in a lexeme and behind it; `false` where that is not told by the lexeme alone.
+    /// The successors within a lexeme and after it; `false` if the lexeme alone does not determine
+    /// them.
     fn add_lexeme(
         &self,
         automaton: &Automaton,
@@ -50,14 +51,14 @@ impl Masker {
         if !are_listed(&mask) {
             return Ok(false);
         }
-        // These end where the lexeme must, too, for a mask may have them among its inner ones.
+        // These also end where the lexeme must, because a mask may list them among its inner ones.
         successors.add_inside(automaton, thread, &inside)?;
         self.add_listed_exits(automaton, thread, &mask, false, successors)?;
         Ok(true)
     }
 
-    /// The successors in the keys of an object: the declared names and the keys that came are read
-    /// as they are, and all others are those of their lexeme. `false` where that is not so.
+    /// The successors in the keys of an object. Declared names and earlier keys are read byte by
+    /// byte; all others follow their lexeme. `false` if that does not apply.
     fn add_keys(
         &self,
         automaton: &Automaton,
@@ -89,7 +90,7 @@ impl Masker {
             }
             for (byte, below) in json.keys.children(&key)? {
                 let Some(child) = trie.child(node, byte) else { continue };
-                // Below, other keys may not come.
+                // Below, other keys are not allowed.
                 let is_cut = key.base.is_some() && below.base.is_none();
                 let tokens = trie.tokens_at(child);
                 named.extend_from_slice(if is_cut { trie.tokens_below(child) } else { tokens });
@@ -109,8 +110,8 @@ impl Masker {
         Ok(true)
     }
 
-    /// The tokens that stay in the lexeme of a thread, where the others leave it and do not depend
-    /// on what has been recorded.
+    /// The tokens that stay in the lexeme of a thread, if the others leave it and do not depend on
+    /// recorded texts.
     fn inside(
         &self,
         automaton: &Automaton,
@@ -118,7 +119,7 @@ impl Masker {
     ) -> Result<Option<Arc<Inside>>, EngineError> {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
         let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());
-        // With what follows an item that is recorded others are compared.
+        // Later items are compared with a recorded item.
         let is_compared = thread.transcript != TextId::NONE;
         if is_compared || state.accepts() || lexeme.spec().ends != Ends::Anywhere {
             return Ok(None);
@@ -132,8 +133,8 @@ impl Masker {
         Ok(new)
     }
 
-    /// The successors of the tokens that leave the lexeme of a thread. Which key has ended is
-    /// forgotten. `with_ends`: of those, too, that end where the lexeme does.
+    /// The successors of the tokens that leave the lexeme of a thread, without the text of an ended
+    /// key. `with_ends`: also those of tokens that end with the lexeme.
     pub(super) fn add_listed_exits(
         &self,
         automaton: &Automaton,

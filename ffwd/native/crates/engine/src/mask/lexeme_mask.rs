@@ -54,7 +54,7 @@ impl Inner {
     }
 }
 
-/// How many tokens are kept as a list.
+/// The most tokens that are stored as a list.
 fn most_listed(vocabulary: &Vocabulary) -> usize {
     vocabulary.mask_words() / 4
 }
@@ -78,7 +78,7 @@ pub struct ExitGroup {
 }
 
 impl ExitGroup {
-    /// Whether all its tokens end where the lexeme does.
+    /// Whether all its tokens end with the lexeme.
     pub fn is_end(&self) -> bool {
         self.rests.is_leaf(NodeId::ROOT)
             && self.grafts.is_empty()
@@ -119,8 +119,8 @@ pub struct LexemeMask {
 }
 
 impl LexemeMask {
-    /// The mask of another state that does the same with all runs of at most `within` bytes.
-    /// `None` where the exits are too many to be listed.
+    /// The mask of a state from that of another one with the same behaviour on all runs of at most
+    /// `within` bytes. `None` if the exits are too many to list.
     pub(super) fn recheck(
         &self,
         vocabulary: &Vocabulary,
@@ -133,7 +133,8 @@ impl LexemeMask {
         }
         let doubtful = vocabulary.longer_than(within);
         let grafts = self.exits.iter().flat_map(|exit| exit.grafts.iter());
-        // A graft that is no deeper merges everything above it, and below it the lexeme has ended.
+        // A graft that starts within these bytes covers everything below it, where the lexeme has
+        // ended.
         let deep = |&(node, _): &(NodeId, bool)| depth_of(vocabulary, node) > within;
         if self.exits.iter().any(|exit| !exit.everywhere.is_empty()) || grafts.clone().any(deep) {
             return Ok(None);
@@ -188,7 +189,7 @@ impl LexemeMask {
         node.is_some_and(|node| grafts.any(|&(top, _)| top == node))
     }
 
-    /// The exits with other ends of the doubted tokens. Tries that stay as they are are shared.
+    /// The exits with new ends of the doubted tokens. Unchanged tries are shared.
     fn exits_with(
         &self,
         vocabulary: &Vocabulary,

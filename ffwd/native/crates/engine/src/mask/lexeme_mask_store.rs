@@ -18,7 +18,7 @@ use ffwd_regular::expr::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 use ffwd_tokenizer::vocabulary::{NodeId, Vocabulary};
 
-/// How many tokens are looked at one by one rather than walking the whole trie.
+/// Up to this many tokens are examined one by one instead of a walk over the whole trie.
 const MAX_DOUBTFUL: usize = 512;
 
 /// A subtree and a lexeme's state.
@@ -27,7 +27,7 @@ type MaskPlace = (u64, NodeId, u64, LexState);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Place(MaskPlace),
-    /// With languages after which the lexeme begins anew, as two halves.
+    /// The key with the languages after which the lexeme restarts, as two halves.
     Again(MaskPlace, [u64; 2]),
     Free(FreeText),
     Basis(u64, ExprId),
@@ -108,8 +108,8 @@ impl LexemeMaskStore {
         self.memoised(key, || self.walk(view, vocabulary, lexeme, state, 0).map(Arc::new))
     }
 
-    /// As [`Self::get`] and [`Self::below`], where the lexeme begins anew from the state within a
-    /// token wherever it ends at its longest match as one of some languages, and as no other.
+    /// As [`Self::get`] and [`Self::below`] for a lexeme that repeats within a token. It restarts
+    /// from the state wherever it ends at its longest match in one of some languages and no other.
     pub fn again(
         &self,
         vocabulary: &Vocabulary,
@@ -176,7 +176,7 @@ impl LexemeMaskStore {
             return Ok(Arc::new(basis.searching(&self.tries, vocabulary, lexeme, state)?));
         }
         let longest = vocabulary.max_token_bytes() as u32;
-        // Without the bounds that no token can meet it is a state that others come to as well.
+        // Without the bounds that no token can reach, it equals a state that others share.
         if let Some((relaxed, _)) = lexeme.relaxed(state, longest, longest)? {
             return self.get(vocabulary, lexeme, relaxed);
         }
@@ -259,18 +259,18 @@ impl LexemeMaskStore {
         self.memo.lock().keep_all();
     }
 
-    /// Forgets everything but what does not depend on any grammar: the inside of any JSON string.
+    /// Evicts everything that depends on a grammar; only the inside of any JSON string stays.
     pub fn clear(&self) {
         self.memo.lock().clear();
         self.changes.clear();
     }
 
-    /// How many masks were asked for that were known.
+    /// How many requested masks were cached.
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// How many masks were made, of all tokens or of the rests of some.
+    /// How many masks were computed, of all tokens or of the rests of some.
     pub fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! Walks a trie of tokens beside listed texts. Both are sorted, so one pass over both finds what
-//! they share, and builds no state.
+//! Walks a trie of tokens along listed texts. Both are sorted, so one pass over both finds their
+//! intersection without building states.
 
 use super::lexeme_mask::{Inner, LexemeMask};
 use super::rest_tries::RestTries;
@@ -7,7 +7,7 @@ use super::walk::{Collected, View};
 use ffwd_regular::expr::{LexState, Lexeme, Listed, Span, Spelling, Verdict};
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
-/// Walks a subtree from a state of a lexeme in which nothing but these texts may follow.
+/// Walks a subtree from a state of a lexeme that only these texts can follow.
 pub(super) fn compute(
     tries: &RestTries,
     vocabulary: &Vocabulary,

@@ -1,5 +1,5 @@
-//! Under which bytes the states of a lexeme stay what they are, so that a walk over a trie passes
-//! over all that changes nothing.
+//! The bytes under which the states of a lexeme do not change, so that a walk over a trie skips
+//! what changes nothing.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use ffwd_tokenizer::vocabulary::{
     NodeId, NodeSet, Places, Staying, Summary, Utf8Place, Vocabulary,
 };
 
-/// In subtrees of at least this many nodes it is thought of leaping from one change of state to the
-/// next.
+/// In subtrees of at least this many nodes, leaps from one change of state to the next are
+/// considered.
 const LEAP_NODES: u32 = 64;
 
-/// How many nodes are walked in the time that it takes to mark one node as a change.
+/// The number of nodes that are walked in the time of marking one node as a change.
 const ASKED_PER_CHANGE: usize = 4;
 
-/// If a lexeme may end between two changes, the fraction of the trie's nodes that may be changes:
-/// ends are copied, and large subtrees would be grafted otherwise.
+/// If a lexeme may end between two changes, at most this fraction of the trie's nodes may be
+/// changes. Otherwise large subtrees would be copied instead of grafted.
 const PART_OF_CHANGES: usize = if cfg!(test) { 1 } else { 8 };
 
 /// The effects of a character's first byte with fewer nodes than this are not examined, unless all
 /// others loop.
 const COMMON_NODES: usize = 16;
 
-/// How many nodes are looked at for one step.
+/// How many nodes are examined for one step.
 const NODES_PER_STEP: usize = 4;
 
-/// How many bytes of the nodes at which states change are kept.
+/// The byte budget for nodes at which states change.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The nodes at which states change, of those states that took long enough: by lexeme and state.
-/// All walks over one vocabulary share them.
+/// The nodes at which states change, by lexeme and state, for states with long enough walks. All
+/// walks over one vocabulary share them.
 #[derive(Debug)]
 pub(super) struct KnownChanges(Mutex<RecentMemo<(u64, LexState), Arc<NodeSet>>>);
 
@@ -68,12 +68,12 @@ impl KnownChanges {
     }
 }
 
-/// Under which bytes a state stays what it is.
+/// The bytes under which a state does not change.
 pub(super) struct Loop {
-    /// Groups of which each byte leads back.
+    /// Groups all of whose bytes lead back.
     pub(super) groups: Summary,
     staying: Staying,
-    /// How many nodes there are at which the state changes, in all of the trie.
+    /// The number of nodes in the whole trie at which the state changes.
     num_changes: usize,
     /// The number of nodes below those that were considered for leaps.
     asked: usize,
@@ -83,7 +83,7 @@ pub(super) struct Loop {
 #[derive(Clone, Copy)]
 pub(super) struct ChangesId(usize);
 
-/// The bytes under which states stay what they are.
+/// The bytes under which states do not change.
 pub(super) struct Loops<'l> {
     vocabulary: &'l Vocabulary,
     lexeme: &'l Lexeme,
@@ -91,9 +91,9 @@ pub(super) struct Loops<'l> {
     longest: bool,
     shared: &'l KnownChanges,
     known: FxHashMap<LexState, Loop>,
-    /// The nodes at which a state changes, of the states that took long enough.
+    /// The nodes at which a state changes, for states with long enough walks.
     changes: Vec<Arc<NodeSet>>,
-    /// Which of `changes` is of a state, by its index.
+    /// The index into `changes` of a state, by its index.
     of_states: Vec<Option<ChangesId>>,
 }
 
@@ -139,8 +139,8 @@ impl<'l> Loops<'l> {
         self.changes[changes.0].next(from, end)
     }
 
-    /// The nodes below a node at which the state changes, if leaping to them is worth while. The
-    /// search for them takes longer the more there are in the whole trie.
+    /// The nodes below a node at which the state changes, if leaping to them pays. The search for
+    /// them takes longer the more there are in the whole trie.
     pub(super) fn changes_below(
         &mut self,
         node: NodeId,
@@ -221,7 +221,7 @@ fn changes(
     Ok(found)
 }
 
-/// The groups of bytes under which a state stays what it is, and all such characters.
+/// The groups of bytes, and the characters, under which a state does not change.
 fn loops(
     lexeme: &Lexeme,
     state: LexState,
@@ -243,7 +243,7 @@ fn loops(
     let mut groups = Summary(groups.0 & !leaving.0);
     let mut characters = Characters { lexeme, state, known: Vec::new() };
     let mut all = true;
-    // The common ones first: where these lead away it does not matter what the rare ones do.
+    // The common ones first: if these leave the state, the rare ones do not matter.
     for common in [true, false] {
         for byte in 0xC2..=0xF4u8 {
             if common != (places.num_of(byte) >= COMMON_NODES) || (!common && !all) {
@@ -266,7 +266,7 @@ fn loops(
 struct Characters<'l> {
     lexeme: &'l Lexeme,
     state: LexState,
-    /// Within a character, whether all that complete it lead back.
+    /// Within a character, whether all of its completions lead back.
     known: Vec<(Utf8Place, LexState, bool)>,
 }
 

@@ -9,15 +9,15 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 struct MemoEntry<V> {
     value: V,
     bytes: usize,
-    /// Asked for since its place in the queue was last looked at.
+    /// Whether it was requested since its place in the queue was last examined.
     used: bool,
 }
 
-/// In how many parts the entries are. One map would now and then move all of its entries at once,
-/// hundreds of thousands, and some call would pay for that.
+/// The number of parts. A single map would occasionally move all of its hundreds of thousands of
+/// entries at once, and some call would pay for that.
 const PARTS: usize = 64;
 
-/// How many keys of the queue are next to each other, for the same reason.
+/// How many keys of the queue lie together, for the same reason.
 const RUN: usize = 1024;
 
 /// A map in parts that grow one by one.
@@ -30,13 +30,13 @@ impl<K: Eq + Hash, V> Parted<K, V> {
     }
 
     fn part(&mut self, key: &K) -> &mut FxHashMap<K, V> {
-        // Other bits than those by which the parts place their entries.
+        // These bits differ from those by which the parts place their entries.
         let hash = FxBuildHasher.hash_one(key) >> 40;
         &mut self.0[hash as usize % PARTS]
     }
 }
 
-/// A queue in runs, so that none of it is ever moved.
+/// A queue in runs, so that entries never move.
 #[derive(Debug)]
 struct Queue<K> {
     runs: VecDeque<VecDeque<K>>,
@@ -74,7 +74,7 @@ pub struct RecentMemo<K, V> {
     /// Pinned entries, which are not part of the budget.
     kept: FxHashMap<K, MemoEntry<V>>,
     entries: Parted<K, MemoEntry<V>>,
-    /// All keys, those to be looked at next in front.
+    /// All keys; the ones to examine next are in front.
     queue: Queue<K>,
     bytes: usize,
     max_bytes: usize,
@@ -113,7 +113,7 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
         let_go
     }
 
-    /// Sets the budget. Gives back what passes it.
+    /// Sets the budget. Returns the entries that exceed it.
     pub fn set_max_bytes(&mut self, max_bytes: usize) -> Vec<V> {
         self.max_bytes = max_bytes;
         self.let_go(0)
@@ -122,7 +122,7 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
     /// Evicts entries to make room for this many bytes.
     fn let_go(&mut self, bytes: usize) -> Vec<V> {
         let mut let_go = Vec::new();
-        // At most twice round: what was used is spared once.
+        // At most two rounds: a used entry is spared once.
         for _ in 0..2 * self.queue.len {
             if self.bytes + bytes <= self.max_bytes {
                 break;
@@ -175,7 +175,7 @@ mod tests {
         // If all entries were used, one is evicted all the same.
         assert_eq!(memo.insert(5, 5, 20).len(), 2);
         assert_eq!(memo.get(&5), Some(5));
-        // A value above the budget stays until the next one.
+        // A value larger than the budget stays until the next one.
         memo.insert(6, 6, 100);
         assert_eq!(memo.get(&6), Some(6));
         assert_eq!(memo.insert(7, 7, 1), [6]);

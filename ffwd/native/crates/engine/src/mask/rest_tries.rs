@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
 
-/// From how many tries on those are looked for that nothing uses any more.
+/// The number of tries from which on unused ones are searched.
 const FIRST_SWEEP: usize = 1024;
 
 /// The tries of one vocabulary that are in use.
@@ -33,7 +33,8 @@ impl Default for TriesByHash {
 }
 
 impl RestTries {
-    /// The trie of sorted rests. A rest is the end of its token's text, so its length tells which.
+    /// The trie of sorted rests. A rest is a suffix of its token's text, so its length identifies
+    /// it.
     pub(super) fn get(&self, rests: &[(&[u8], TokenId)]) -> Arc<ByteTrie> {
         let mut hasher = FxHasher::default();
         for (rest, token) in rests {

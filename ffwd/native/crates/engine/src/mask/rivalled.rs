@@ -1,4 +1,4 @@
-//! Tokens that items that came may rule out, before it is known which items came.
+//! Tokens that earlier items may exclude, before these items are known.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::lexeme_mask::Inner;
 use super::token_set::{bits, has_bit, Bitmap};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-/// Such tokens while they are collected. A bitmap may have tokens that the mask lacks.
+/// Such tokens during collection. A bitmap may have tokens that the mask lacks.
 #[derive(Debug, Default)]
 pub struct Rivalled {
     tokens: Vec<TokenId>,
@@ -52,8 +52,8 @@ impl Rivalled {
     }
 }
 
-/// Tokens that items that came may rule out. Bitmaps are only listed where no other way tells which
-/// of their tokens are ruled out.
+/// Tokens that earlier items may exclude. Bitmaps are listed only if nothing else shows which of
+/// their tokens are excluded.
 #[derive(Clone, Debug)]
 pub struct SettledRivalled {
     by_byte: Arc<[(u8, Box<[TokenId]>)]>,
@@ -73,7 +73,7 @@ impl SettledRivalled {
             || self.bitmaps.iter().any(|bitmap| has_bit(bitmap, token))
     }
 
-    /// The memory that only these tokens hold: bitmaps belong to the masks of lexemes.
+    /// The memory of these tokens alone: bitmaps belong to the masks of lexemes.
     pub fn memory_bytes(&self) -> usize {
         let listed = self.by_byte.iter().map(|(_, tokens)| 24 + tokens.len() * 4);
         listed.sum::<usize>() + std::mem::size_of_val(&*self.bitmaps)

@@ -1,4 +1,4 @@
-//! Tokens with which a scalar can only become an item that came.
+//! Tokens with which a scalar can only become an earlier item.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,22 +15,22 @@ use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 
-/// By the place among the items that came, the lexeme and its state, and how much of a token has
-/// been read.
+/// By the place among the earlier items, the lexeme and its state, and the number of bytes of a
+/// token that were read.
 pub(super) type KnownRuled = FxHashMap<(RivalPlace, LexemeId, LexState, NodeId), Arc<Ruled>>;
 
 /// The most bytes of a token that are distinguished. Few tokens are longer.
 const MAX_DEPTH: usize = 48;
 
-/// Tokens that the items that came rule out. What lies below a node is shared by all sets of items
-/// that are the same there.
+/// Tokens that the earlier items exclude. Results below a node are shared by all sets of items that
+/// agree there.
 #[derive(Debug, Default)]
 pub(super) struct Ruled {
     out: Box<[Out]>,
     /// Tokens that must be read byte by byte.
     asked: Box<[TokenId]>,
     below: Box<[Arc<Ruled>]>,
-    /// How many tokens are ruled out here and below.
+    /// How many tokens are excluded here and below.
     count: usize,
     /// The most items that have one of these values.
     most: u32,
@@ -68,31 +68,31 @@ impl Ruled {
     }
 }
 
-/// What the items that came rule out in a state.
+/// What the earlier items exclude in a state.
 #[derive(Debug, Default)]
 pub(super) struct RuledOut {
-    /// What makes an item one that came.
+    /// What makes an item equal to an earlier one.
     found: SmallVec<[Arc<Ruled>; 2]>,
-    /// What makes a part of an item, or one reading of it, the same as that of items that came.
-    /// As these may differ from some in what follows, it counts how many have it.
+    /// What makes a part of an item, or one parse of it, equal to that of earlier items. The items
+    /// may still differ later, so it counts how many have the part.
     parts: SmallVec<[(Arc<Ruled>, u32); 2]>,
-    /// The first bytes of tokens that other threads may read, of which nothing is known.
+    /// The first bytes of tokens that other threads may read, about which nothing is known.
     unknown: SmallVec<[u8; 16]>,
     is_unknown: bool,
 }
 
 impl RuledOut {
-    /// Whether what is ruled out of the tokens that begin with a byte has been found.
+    /// Whether the excluded tokens that start with a byte are known.
     pub fn has_found(&self, byte: u8) -> bool {
         !self.is_unknown && !self.unknown.contains(&byte)
     }
 
-    /// How many tokens are ruled out.
+    /// How many tokens are excluded.
     pub fn count(&self) -> usize {
         self.found.iter().map(|ruled| ruled.count).sum()
     }
 
-    /// Takes the tokens that are ruled out from what has been collected.
+    /// Removes the excluded tokens from the collected ones.
     pub fn remove_from(&self, builder: &mut TokenMaskBuilder, vocabulary: &Vocabulary) {
         let trie = vocabulary.trie();
         if self.count() <= FEW {
@@ -106,7 +106,7 @@ impl RuledOut {
         builder.remove_bitmap(&row);
     }
 
-    /// The tokens that must be read byte by byte, of those that items that came may rule out.
+    /// Of the tokens that earlier items may exclude, those that must be read byte by byte.
     pub fn asked(&self, rivalled: &SettledRivalled, vocabulary: &Vocabulary) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         let is_asked = |ruled: &Ruled| ruled.has_asked;
@@ -145,7 +145,7 @@ fn visit<'r>(found: &'r Ruled, enters: impl Fn(&Ruled) -> bool, mut each: impl F
     }
 }
 
-/// The tokens with a value that more than some items have.
+/// The tokens whose value more than a number of items share.
 fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
     let subtrees = |ruled: &Ruled| {
         let out = ruled.out.iter().filter(|out| out.items > room);
@@ -155,7 +155,7 @@ fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut
 }
 
 impl Masker {
-    /// What the items that came rule out of the scalars that threads are in, or that may begin.
+    /// What the earlier items exclude for the current scalars of threads, or those that may begin.
     pub(super) fn ruled_out(
         &self,
         automaton: &Automaton,
@@ -215,8 +215,8 @@ impl Masker {
         Ok(bytes)
     }
 
-    /// What is ruled out below a node of the vocabulary's trie. It is found where that and the trie
-    /// of the items that came meet. One item more changes the nodes of one path.
+    /// The excluded tokens below a node of the vocabulary's trie: those in the intersection with
+    /// the trie of the earlier items. One more item changes the nodes of one path.
     fn ruled_below(
         &self,
         automaton: &Automaton,

@@ -9,7 +9,7 @@ const SHARDS: usize = 16;
 #[repr(align(128))]
 struct Shard(AtomicU64);
 
-/// Counts on one of several cache lines, by thread: one shared line would go from core to core with
+/// Counts on one of several cache lines, by thread: a single line would move between cores with
 /// every hit of every thread.
 #[derive(Debug)]
 pub struct Sharded {
@@ -31,7 +31,7 @@ thread_local! {
 impl Sharded {
     #[inline]
     pub fn increment(&self) {
-        // While a thread ends it has no shard of its own any more.
+        // A thread that is ending has no shard any more.
         let own = OWN_SHARD.try_with(|own| *own).unwrap_or(0);
         self.shards[own % SHARDS].0.fetch_add(1, Ordering::Relaxed);
     }

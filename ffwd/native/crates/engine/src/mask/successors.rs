@@ -13,10 +13,10 @@ use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
 use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId, Vocabulary};
 
-/// At which heights of the stack objects lie in which a key has come that has been forgotten.
+/// The heights on the stack of the objects whose last key was forgotten.
 pub(super) type Left = SmallVec<[u32; 2]>;
 
-/// A configuration, and tokens that lead to it or to one that has only recorded something else.
+/// A configuration, and tokens that lead to it or to one that differs only in recorded texts.
 #[derive(Debug)]
 pub(super) struct Found {
     pub threads: Threads,
@@ -35,7 +35,7 @@ impl Found {
 }
 
 impl Found {
-    /// Takes out the tokens for which something holds.
+    /// Removes the tokens that satisfy a predicate.
     pub fn take(&mut self, holds: impl Fn(&TokenId) -> bool) -> Vec<TokenId> {
         let mut taken: Vec<TokenId> = self.tokens.extract_if(.., |token| holds(token)).collect();
         for bitmap in &mut self.bitmaps {
@@ -51,14 +51,14 @@ impl Found {
     }
 }
 
-/// The configurations that tokens lead to, with all that they have recorded forgotten.
+/// The configurations to which tokens lead, without recorded texts.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     places: FxHashMap<(Threads, Left), usize>,
     pub found: Vec<Found>,
 }
 
-/// Nodes of a trie that are still to be looked below, each with where it leads.
+/// Nodes of a trie whose subtrees are unexamined, each with its threads.
 type Pending = Vec<(NodeId, Threads)>;
 
 /// The tokens that stay within a lexeme or end where it must, by the state that they lead to.
@@ -69,7 +69,7 @@ pub(super) struct Inside(Box<[(LexState, Inner)]>);
 pub(super) type Insides = FxHashMap<(LexemeId, LexState), Option<Arc<Inside>>>;
 
 impl Inside {
-    /// From a state on. `None` where the lexeme may have ended within some of them.
+    /// The tokens from one state. `None` if the lexeme may have ended within some of them.
     pub fn new(
         vocabulary: &Vocabulary,
         lexeme: &Lexeme,
@@ -116,7 +116,7 @@ impl Inside {
     }
 }
 
-/// Whether no text is recorded in which the lexeme is a part.
+/// Whether the lexeme is part of no recorded text.
 pub(super) fn is_unrecorded(thread: &Thread) -> bool {
     (thread.text, thread.transcript) == (TextId::NONE, TextId::NONE)
 }
@@ -142,7 +142,7 @@ impl Successors {
         }
     }
 
-    /// Takes out the tokens of a bitmap.
+    /// Removes the tokens of a bitmap.
     pub fn remove(&mut self, removed: &[u32]) {
         let is_left = |token: &TokenId| removed[token.index() / 32] >> (token.0 % 32) & 1 == 0;
         for Found { tokens, bitmaps, .. } in &mut self.found {
@@ -224,7 +224,7 @@ impl Successors {
         Ok(())
     }
 
-    /// The same for one thread, as long as its lexeme goes on and cannot have ended: then a byte is
+    /// The same for one thread, while its lexeme continues and cannot have ended: then each byte is
     /// a look-up.
     fn add_within(
         &mut self,
@@ -282,7 +282,7 @@ impl Successors {
     }
 }
 
-/// A thread that has recorded something, which is forgotten.
+/// A thread with recorded texts, which are dropped.
 pub(super) fn forgotten(thread: &Thread) -> Thread {
     let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
     Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }

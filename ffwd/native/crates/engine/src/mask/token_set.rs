@@ -15,15 +15,15 @@ pub type Bitmap = Arc<[u32]>;
 /// Tokens in any order, in memory that several sets share.
 pub type TokenList = Arc<[TokenId]>;
 
-/// A set of tokens: a shared bitmap and a shared list, if any, but for some of their tokens, and
-/// tokens besides.
+/// A set of tokens: a shared bitmap and a shared list, if any, without some of their tokens, plus
+/// further tokens.
 #[derive(Clone, Debug, Default)]
 pub struct TokenMask {
     base: Option<Bitmap>,
     list: Option<TokenList>,
     /// Tokens of the base and the list that do not belong to the set, unless they are added.
     removed: Box<[TokenId]>,
-    /// In any order, and some perhaps twice: a mask is copied more often than it is listed.
+    /// In any order, perhaps with repetitions: a mask is copied more often than it is listed.
     added: Box<[TokenId]>,
 }
 
@@ -79,7 +79,7 @@ impl TokenMask {
     }
 }
 
-/// Looks at all of the tokens, several at a time, as a search that ends early could not.
+/// Compares with all of the tokens, several at a time, which a search that ends early could not.
 fn has(tokens: &[TokenId], token: TokenId) -> bool {
     tokens.iter().fold(false, |found, known| found | (*known == token))
 }
@@ -122,7 +122,7 @@ pub fn bits(bitmap: &[u32]) -> impl Iterator<Item = TokenId> + '_ {
 /// Up to this many tokens are searched one by one.
 pub const FEW: usize = 32;
 
-/// A shared bitmap and a shared list but for some of their tokens.
+/// A shared bitmap and a shared list without some of their tokens.
 #[derive(Clone, Debug, Default)]
 struct Base {
     bitmap: Option<Bitmap>,
@@ -146,7 +146,7 @@ impl Base {
         address(self) == address(other)
     }
 
-    /// Takes in a list where there is none yet; `false` if that would not be the union.
+    /// Stores a list if there is none yet; `false` if the result would not be the union.
     fn join(&mut self, other: &Self) -> bool {
         let joins = other.bitmap.is_none()
             && self.list.is_none()
@@ -166,9 +166,9 @@ pub struct TokenMaskBuilder {
     words: usize,
     bases: SmallVec<[Base; 1]>,
     pub added: Vec<TokenId>,
-    /// Tokens of which what was collected does not say whether they belong to the set.
+    /// Tokens about which the collected data do not decide.
     pub doubtful: Vec<Doubt>,
-    /// Tokens that belong to the set unless they make an item one that came.
+    /// Tokens that belong to the set unless they repeat an earlier item.
     pub rivalled: Rivalled,
 }
 
@@ -219,7 +219,7 @@ impl TokenMaskBuilder {
         self.rivalled.add_all(&other.rivalled);
     }
 
-    /// Takes in what another builder has collected, all of which items that came may rule out.
+    /// Adds what another builder has collected, all of which earlier items may exclude.
     pub fn add_rivalled(&mut self, other: Self) {
         self.rivalled.add(&other.added);
         for Base { bitmap, list, .. } in &other.bases {
@@ -229,7 +229,7 @@ impl TokenMaskBuilder {
         self.add_all(other);
     }
 
-    /// The tokens, if single ones are all that was collected, none of them doubtful.
+    /// The tokens, if only single ones were collected and none is doubtful.
     pub fn as_tokens(&self) -> Option<&[TokenId]> {
         let is_plain = self.doubtful.is_empty() && self.rivalled.is_empty();
         (self.bases.is_empty() && is_plain).then_some(&*self.added)
@@ -247,7 +247,7 @@ impl TokenMaskBuilder {
         tokens
     }
 
-    /// Takes single tokens out of what has been collected.
+    /// Removes single tokens from the collected ones.
     pub fn remove(&mut self, tokens: &[TokenId]) {
         if tokens.len() > FEW {
             let tokens: FxHashSet<TokenId> = tokens.iter().copied().collect();
@@ -263,7 +263,7 @@ impl TokenMaskBuilder {
         }
     }
 
-    /// Takes the tokens of a bitmap out of what has been collected.
+    /// Removes the tokens of a bitmap from the collected ones.
     pub fn remove_bitmap(&mut self, removed: &[u32]) {
         self.added.retain(|&token| !has_bit(removed, token));
         let many = self.words / 4;
@@ -283,8 +283,8 @@ impl TokenMaskBuilder {
         }
     }
 
-    /// The same for all tokens that something holds for. `false`, and nothing is done, where a
-    /// bitmap has been collected, whose tokens would have to be listed.
+    /// The same for all tokens that satisfy a predicate. Does nothing and returns `false` if a
+    /// bitmap was collected, because its tokens would need to be listed.
     pub fn remove_where(&mut self, holds: impl Fn(TokenId) -> bool) -> bool {
         if self.bases.iter().any(|base| base.bitmap.is_some()) {
             return false;

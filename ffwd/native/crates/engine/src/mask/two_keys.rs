@@ -48,7 +48,7 @@ fn later_key(bytes: &[u8]) -> Option<&[u8]> {
         match (closing_quote(inside), before) {
             (None, Some(b',')) => return Some(inside),
             (Some(close), Some(b':')) => at = open + 1 + close + 1,
-            // A key that has ended, an item, or what JSON does not have.
+            // A key that has ended, an item, or something outside JSON.
             _ => return None,
         }
     }

@@ -18,20 +18,20 @@ use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 /// Subtrees with more tokens than this are not copied into an exit trie.
 const GRAFT_TOKENS: usize = 256;
 
-/// How many nodes of a trie are walked for one step, and after how many that is charged.
+/// How many nodes of a trie are walked for one step, and the number of nodes between two charges.
 const NODES_PER_STEP: usize = 4;
 const NODES_PER_CHARGE: usize = 1024;
 
-/// Subtrees of at most this many nodes are walked rather than looked at as a whole.
+/// Subtrees of at most this many nodes are walked rather than examined as a whole.
 const BULK_NODES: u32 = 2;
 
-/// In subtrees of at least this many nodes more bytes are tried to find whether a state stays.
+/// In subtrees of at least this many nodes, more bytes are tried to find whether a state stays.
 const LARGE_NODES: u32 = 4096;
 
-/// In walks of fewer nodes what is known about states is not kept beside them.
+/// Walks of fewer nodes do not cache results about states.
 const SMALL_NODES: u32 = 256;
 
-/// Bytes that most texts have.
+/// Bytes that occur in most texts.
 const COMMON: &[u8] = b"e a1E";
 
 /// A subtree of a trie: the whole vocabulary, or what follows the end of a lexeme.
@@ -57,10 +57,10 @@ struct WalkLevel<'l> {
     changes: Option<ChangesId>,
 }
 
-/// The rows of the states that a walk has met, side by side.
+/// The rows of the states that a walk has reached, side by side.
 struct Rows<'l> {
     lexeme: &'l Lexeme,
-    /// Whether so few nodes are walked that there is no need of a list.
+    /// Whether the walk is too short for a list.
     is_small: bool,
     known: Vec<Option<Row<'l>>>,
 }
@@ -244,11 +244,11 @@ fn may_stay(trie: &ByteTrie, node: NodeId, row: Row<'_>) -> Result<bool, LimitEx
 }
 
 /// The tokens that stay within the lexeme, as runs of the trie's tokens. The tokens of a subtree
-/// stand side by side, so a walk only lists what it leaves out.
+/// are adjacent, so a walk lists only what it excludes.
 struct Runs<'t> {
     trie: &'t ByteTrie,
     ended: Vec<Range<usize>>,
-    /// The start of the run that has not ended yet.
+    /// The start of the open run.
     from: usize,
 }
 
@@ -257,7 +257,7 @@ impl<'t> Runs<'t> {
         Self { trie, ended: Vec::new(), from: trie.tokens_before(first) }
     }
 
-    /// Leaves out the tokens of a subtree.
+    /// Excludes the tokens of a subtree.
     #[inline]
     fn leave_out(&mut self, node: NodeId, after: NodeId) {
         let to = self.trie.tokens_before(node);
@@ -273,7 +273,7 @@ impl<'t> Runs<'t> {
     }
 }
 
-/// Sorts rests. Mostly the first few bytes tell which comes first, and need no look at the texts.
+/// Sorts rests. Usually the first few bytes, which are stored inline, decide the order.
 fn sort(rests: &mut [(&[u8], TokenId)]) {
     let first_bytes = |rest: &[u8]| {
         let mut bytes = [0; 8];
@@ -290,7 +290,7 @@ fn sort(rests: &mut [(&[u8], TokenId)]) {
     }
 }
 
-/// The groups of exits, and which of them each state belongs to.
+/// The groups of exits, and the group of each state.
 #[derive(Default)]
 struct Exits<'v> {
     groups: Vec<Collected<'v>>,
@@ -382,7 +382,7 @@ impl<'v> Collected<'v> {
         }
     }
 
-    /// As [`Self::end_at`], where the lexeme ends only before bytes with which it cannot go on.
+    /// As [`Self::end_at`], for a lexeme that ends only before bytes that cannot continue it.
     fn end_longest(
         &mut self,
         vocabulary: &'v Vocabulary,
@@ -413,8 +413,8 @@ impl<'v> Collected<'v> {
         Ok(())
     }
 
-    /// Records that a lexeme ends at its longest match before a node, by the byte of which it does
-    /// not go on.
+    /// Records that a lexeme ends at its longest match before a node, whose byte does not continue
+    /// it.
     fn end_before(
         &mut self,
         vocabulary: &'v Vocabulary,
@@ -430,7 +430,7 @@ impl<'v> Collected<'v> {
     /// Adds the texts of the tokens below a node, from its byte on.
     fn add_rests(&mut self, vocabulary: &'v Vocabulary, trie: &ByteTrie, node: NodeId) {
         if trie.id() == vocabulary.trie().id() {
-            // The way to the node is as long for each of them.
+            // The path to the node has the same length for each of them.
             let mut first = node;
             while trie.tokens_at(first).is_empty() && !trie.is_leaf(first) {
                 first = NodeId(first.0 + 1);

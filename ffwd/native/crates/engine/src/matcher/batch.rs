@@ -23,18 +23,18 @@ use ffwd_bounds::section;
 /// A matcher and the row that is to get its mask.
 pub type MaskWork<'w> = (&'w Matcher, &'w mut [u32]);
 
-/// How many rows a thread takes at a time.
+/// The number of rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 8;
-/// From how many bytes of rows on several threads copy masks faster than one.
+/// The number of bytes from which on several threads copy masks faster than one.
 const MANY_BYTES: usize = 4 << 20;
 /// Restricting a mask to canonical tokens takes about as long as copying this many rows.
 const CANONICAL_ROWS: usize = 6;
 
-/// For how long the caller computes masks alone: to wake a thread has been seen to cost a third of
-/// that. Not in tests, whose masks take less.
+/// How long the caller computes masks alone: waking a thread was measured at a third of that. Not
+/// in tests, whose masks take less.
 const ALONE: Duration = Duration::from_micros(if cfg!(test) { 0 } else { 300 });
 
-/// Rows that were not filled, all others having been.
+/// Rows that were not filled; all others were.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Unfilled {
@@ -44,8 +44,7 @@ pub struct Unfilled {
     pub error: EngineError,
 }
 
-/// Fills a row for each matcher, on at most `threads` threads: this one, and some of a pool that
-/// all calls share.
+/// Fills a row for each matcher, on at most `threads` threads: this one and some of a shared pool.
 pub fn fill_bitmasks(work: Vec<MaskWork<'_>>, threads: Option<usize>) -> Result<(), Unfilled> {
     let threads = threads.unwrap_or_else(available_threads).max(1);
     let work = work.into_iter().enumerate().collect();
@@ -64,26 +63,27 @@ pub fn fill_bitmasks(work: Vec<MaskWork<'_>>, threads: Option<usize>) -> Result<
     fill_rows(left, threads, &fill).map(drop)
 }
 
-/// How many threads run at once. Asked once, for it reads files and takes longer than a small batch.
+/// How many threads run at once. Cached, because finding it reads files and takes longer than a
+/// small batch.
 fn available_threads() -> usize {
     static AVAILABLE: OnceLock<usize> = OnceLock::new();
     *AVAILABLE.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Fills a row, or says that it does not.
+/// Fills a row, or returns the error.
 type Fill<'f> = &'f (dyn Fn(&Matcher, &mut [u32]) -> Result<bool, EngineError> + Sync);
 
 /// Work, and its place in what was given.
 type PlacedWork<'w> = (usize, MaskWork<'w>);
 
-/// The rows of one call that no thread has taken yet, and what became of the others.
+/// The rows of one call that no thread has taken, and the results of the others.
 struct RemainingRows<'w> {
     unseen: Mutex<std::vec::IntoIter<PlacedWork<'w>>>,
     left: Mutex<Vec<PlacedWork<'w>>>,
     failed: Mutex<Vec<(usize, EngineError)>>,
 }
 
-/// Gives back the rows that are not filled.
+/// Returns the rows that are not filled.
 fn fill_rows<'w>(
     work: Vec<PlacedWork<'w>>,
     threads: usize,
@@ -151,7 +151,7 @@ fn key(matcher: &Matcher, (generation, state): (u32, StateId)) -> BatchKey {
     (Arc::as_ptr(matcher.compiled()) as usize, generation, state)
 }
 
-/// A state whose mask is not known, and what bounds the first of the calls that want it.
+/// A state whose mask is not cached, and the bounds of the first call that needs it.
 struct Unknown {
     key: BatchKey,
     compiled: Arc<Compiled>,
@@ -169,7 +169,7 @@ fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
         let done = meter.run(|| generation.masker.compute(&generation.automaton, state));
         compiled.settle(&generation);
         match done {
-            // Another one that wants it has not been cancelled.
+            // Another call that needs it is not cancelled.
             Err(error)
                 if error.exceeded().is_some_and(|error| error.breach() == Breach::Cancelled) => {}
             Err(error) => drop(failed.lock().insert(key, error)),
@@ -178,7 +178,7 @@ fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
     }
 }
 
-/// Masks to compute, which several threads share.
+/// The masks to compute, which several threads share.
 #[derive(Default)]
 struct Masks {
     waiting: Mutex<(Vec<Unknown>, usize)>,
@@ -228,7 +228,7 @@ fn compute_unknown(left: &[PlacedWork<'_>], threads: usize) -> Failed {
     failed
 }
 
-/// One of the masks that have been begun, until it is done, whatever comes of it.
+/// A mask in progress, until it is done or has failed.
 struct BegunMask<'m>(&'m Masks);
 
 impl Drop for BegunMask<'_> {
@@ -256,7 +256,7 @@ impl Masks {
     }
 }
 
-/// Threads of one process: those of a process that was forked stay behind in it.
+/// Threads of one process: a forked process does not have them.
 struct Pool {
     process: u32,
     threads: ThreadPool,
@@ -267,7 +267,7 @@ struct Pool {
 static POOL: ArcSwapOption<Pool> = ArcSwapOption::const_empty();
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// One thread less than there are processors, as the caller is one too; `None` where no threads
+/// One thread less than there are processors, because the caller is one too; `None` if no threads
 /// can be started.
 fn pool() -> Option<Arc<Pool>> {
     let process = std::process::id();

@@ -1,4 +1,4 @@
-//! How a text begins: what comes before the grammar's text, and what the prompt has of it.
+//! The start of a text: what comes before the grammar's text, and its part in the prompt.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use ffwd_automaton::{StateId, Threads};
 use ffwd_tokenizer::canonical::Trail;
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// How a text begins.
+/// The start of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Beginning {
     /// Tokens before the first, which the grammar does not see.
     pub recent: Vec<TokenId>,
-    /// Bytes that come before the text of the grammar, in the same tokens: those that were taken
-    /// back where a prompt was cut.
+    /// Bytes before the text of the grammar, in the same tokens: those that were removed from the
+    /// end of a prompt.
     pub prefix: Vec<u8>,
-    /// The beginning of the grammar's text, where the prompt has it already.
+    /// The beginning of the grammar's text that the prompt already contains.
     pub prefill: Vec<u8>,
     /// Free text before all that.
     pub opening: Option<Opening>,
     /// Whether masks hold canonical tokens only.
     pub canonical: bool,
-    /// How many tokens the text may have, the one that ends it included.
+    /// The most tokens of the text, the end token included.
     pub max_tokens: Option<usize>,
 }
 
 impl Matcher {
-    /// Fails where the grammar refuses the beginning of its text, where nothing could close the free
-    /// text, or where no text ends within the budget.
+    /// Fails if the grammar refuses the beginning of its text, if nothing could close the free
+    /// text, or if no text ends within the budget.
     pub fn beginning(compiled: Arc<Compiled>, beginning: &Beginning) -> Result<Self, MatcherError> {
         let mut matcher = Self::unchecked(compiled);
         let engine = matcher.compiled.engine.clone();
@@ -87,12 +87,12 @@ impl Matcher {
         Ok(matcher)
     }
 
-    /// How the text began.
+    /// The start of the text.
     pub fn began(&self) -> Beginning {
         self.began.as_deref().cloned().unwrap_or_default()
     }
 
-    /// The state in which the grammar's text begins, or goes on from what the prompt has of it.
+    /// The state in which the grammar's text begins, or continues after its part in the prompt.
     pub(super) fn start(&self, generation: &Generation) -> Result<StateId, MatcherError> {
         let automaton = &generation.automaton;
         let start = automaton.start();

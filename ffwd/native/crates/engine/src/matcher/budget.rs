@@ -18,13 +18,13 @@ use ffwd_automaton::{EndingText, EngineError};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-/// Tokens with which a text ends.
+/// The tokens that complete a text.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Before the completion, the next one last.
     ahead: Vec<TokenId>,
     completion: Arc<Completion>,
-    /// How many tokens of the completion have come.
+    /// How many tokens of the completion were accepted.
     came: usize,
 }
 
@@ -48,7 +48,7 @@ impl Plan {
         self.completion.ending()
     }
 
-    /// After its first token.
+    /// The plan after its first token.
     pub(super) fn rest(&self) -> Self {
         let mut rest = self.clone();
         if rest.ahead.pop().is_none() {
@@ -58,7 +58,7 @@ impl Plan {
     }
 }
 
-/// How many tokens the text may have, the one that ends it included, or parts of it; and how it ends
+/// The most tokens of the text, the end token included, or of its parts; and the plan that ends it
 /// in time.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
@@ -74,7 +74,7 @@ impl Budget {
         }
     }
 
-    /// The first of the tokens are left, of a text with limits.
+    /// Truncates a text with limits to its first tokens.
     pub fn shorten(&mut self, length: usize) {
         self.sections.shorten(length);
     }
@@ -121,8 +121,8 @@ impl Matcher {
         self.max_tokens().map(|max| max - self.tokens.len().min(max))
     }
 
-    /// Tokens with which the text can end, the one that ends it included: few, and mostly the fewest.
-    /// With a budget at most as many as are left.
+    /// Tokens that complete the text, the end token included: few, and usually the fewest. With a
+    /// budget, at most as many as are left.
     ///
     /// # Errors
     /// It takes too long to find, or another limit is passed.
@@ -174,7 +174,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// How a text can end that is at a place.
+    /// The completion of a text at a position.
     pub(super) fn completion_at(
         &self,
         generation: &Generation,
@@ -185,7 +185,7 @@ impl Matcher {
         Ok(Some(self.beginning_with(place, known)))
     }
 
-    /// A completion of the grammar's text, behind what must come before it at a place.
+    /// A completion of the grammar's text, after what must come before it at a position.
     pub(super) fn beginning_with(&self, place: &Place, known: Arc<Completion>) -> Arc<Completion> {
         if self.is_in_text(place) {
             return known;
@@ -203,7 +203,7 @@ impl Matcher {
         Arc::new(known.after(vocabulary, first, text))
     }
 
-    /// The plan after a token that leads to a place; `None` where the text could not end in time then.
+    /// The plan after a token that leads to a position; `None` if the text could not end in time.
     pub(super) fn plan_after(
         &self,
         generation: &Generation,
@@ -228,12 +228,12 @@ impl Matcher {
                 return Ok(Some(Plan::of(completion)));
             }
         }
-        // With what the text itself is completed there may be another one after the token.
+        // The text's own completion may differ after the token.
         let own = self.own_plan(generation, from, left + 1)?;
         Ok(own.filter(|own| own.first(vocabulary) == Some(token)).map(|own| own.rest()))
     }
 
-    /// The completion of the text at a place, if it is in time.
+    /// The completion of the text at a position, if it is in time.
     fn own_plan(
         &self,
         generation: &Generation,
@@ -245,7 +245,7 @@ impl Matcher {
         Ok(own.filter(|own| own.is_within(vocabulary, left)).map(Plan::of))
     }
 
-    /// Whether the budget leaves room for all tokens of the grammar, as far as that is known already.
+    /// Whether the budget is known to leave room for all tokens of the grammar.
     pub(super) fn is_known_ample(&self, generation: &Generation, place: &Place) -> bool {
         if generation.automaton.has_limits() {
             let Some(course) = self.course() else { return true };
@@ -321,7 +321,7 @@ impl Matcher {
         Ok(completion.is_some_and(|completion| completion.most() <= after))
     }
 
-    /// Takes out of a mask before the grammar's text what would leave too few tokens.
+    /// Removes from a mask before the grammar's text the tokens that would leave too few.
     fn narrow_beginning(
         &self,
         generation: &Generation,
@@ -331,11 +331,11 @@ impl Matcher {
         row: &mut [u32],
     ) -> Result<(), EngineError> {
         let vocabulary = self.compiled.engine.vocabulary();
-        // By how much of what closes the free text has come.
+        // By the matched length of the free text's end.
         let mut in_time: Vec<Option<bool>> = Vec::new();
         let mut tokens: Vec<TokenId> = Vec::new();
         match &self.preamble {
-            // Wherever in the free text, what is left to write is no more than this.
+            // The most bytes that remain to be written from any position in the free text.
             Some(preamble) if self.is_ample_in_free_text(generation, place, after)? => {
                 let is_in = |token: &TokenId| row[token.index() / 32] >> (token.0 % 32) & 1 == 1;
                 tokens.extend(preamble.closing_tokens(place.stage).filter(is_in));

@@ -1,10 +1,10 @@
 //! Texts in which a limit of tokens ends a lexeme.
 //!
-//! A lexeme that ends at its longest match may take all that could follow it. Within a part with a limit
-//! it is ended nevertheless, by the last token that the part may have. So a text may need to use up
-//! the tokens of a part before it can go on. Such texts are looked for breadth first, token by token.
-//! While nothing ends, one layer of that search is soon the same as an earlier one, and the layers up
-//! to the limit need not be gone through.
+//! A lexeme that ends at its longest match may consume everything that could follow it. Within a
+//! part with a limit, the part's last token ends it all the same. So a text may need to use up the
+//! tokens of a part before it can continue. The search for such texts is breadth first, token by
+//! token. While nothing ends, a layer soon equals an earlier one, so the layers up to the limit can
+//! be skipped.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use ffwd_automaton::{EndingText, EngineError, StateId};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// How many configurations one search looks at.
+/// How many configurations one search examines.
 const MAX_NODES: usize = 4_096;
-/// After how many tokens a configuration is looked for that goes on to itself.
+/// The number of tokens after which a configuration that leads to itself is searched.
 const MAX_STEADY: usize = 6;
 
 /// A configuration, with the positions of the tokens with which open parts began.
@@ -30,7 +30,7 @@ type CutKey = (StateId, Ages);
 
 struct Node {
     key: CutKey,
-    /// The one before it, and the tokens from there.
+    /// The previous node, and the tokens from there.
     from: usize,
     tokens: SmallVec<[TokenId; 1]>,
 }
@@ -48,7 +48,7 @@ impl Layer {
     }
 }
 
-/// A configuration after one token more.
+/// A configuration after one more token.
 struct Successor {
     token: TokenId,
     key: CutKey,
@@ -56,7 +56,7 @@ struct Successor {
 }
 
 impl Matcher {
-    /// A plan for a text in which limits end lexemes; `None` where none is found.
+    /// A plan for a text in which limits end lexemes; `None` if none is found.
     pub(super) fn through_limits(
         &self,
         generation: &Generation,
@@ -71,7 +71,7 @@ impl Matcher {
         let vocabulary = self.compiled.engine.vocabulary();
         let completion = Arc::new(Completion::new(vocabulary, [].into(), ending));
         let completion = self.beginning_with(place, completion);
-        // Before the text there may be tokens that count, and there is the budget of the whole.
+        // Tokens before the text may count, and the whole has a budget.
         if self.is_in_text(place) && self.max_tokens().is_none()
             || self.keeps_to_limits(generation, place, ages, position, &completion)?
         {
@@ -166,7 +166,8 @@ impl Matcher {
             let mut way: Vec<TokenId> = Vec::with_capacity(tokens);
             let mut at = key.clone();
             for left in (1..=tokens).rev() {
-                // The last layer knows whence it comes, the first only whence it came at first.
+                // The last layer has its own predecessors; the first has only those of its first
+                // occurrence.
                 let place = match left % period {
                     0 => period,
                     place => place,
@@ -207,7 +208,7 @@ impl Matcher {
         Ok(found)
     }
 
-    /// How a text ends in time without another lexeme that a limit has to end.
+    /// The plan for a text that ends in time without another lexeme that a limit must end.
     fn ending_at_once(
         &self,
         generation: &Generation,
@@ -227,8 +228,8 @@ impl Matcher {
 
     /// Returns how many tokens all open parts must have left in a state so that each allowed token
     /// has a completion, counted with that token; `None` if this is unknown. A text has a
-    /// completion if that many tokens reach a configuration that loops up to the limit of the outer
-    /// part, and from which the text can end after that part.
+    /// completion if that many tokens reach a configuration with two properties: it loops up to the
+    /// limit of the outer part, and the text can end after that part.
     pub(super) fn steady_after(
         &self,
         generation: &Generation,
@@ -292,7 +293,7 @@ impl Matcher {
         Ok(None)
     }
 
-    /// Whether a text ends if the one part around it has had all of its tokens.
+    /// Whether a text can end once its single open part has used all of its tokens.
     fn ends_where_closed(
         &self,
         generation: &Generation,

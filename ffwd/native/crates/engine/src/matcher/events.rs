@@ -14,10 +14,10 @@ use ffwd_automaton::EngineError;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// After how many tokens readings are kept, and of how many calls what had been reported.
+/// The number of tokens between stored parses, and the number of calls whose reports are stored.
 const KEPT: usize = 64;
 
-/// How a text reads up to a token.
+/// The parse of a text up to a token.
 #[derive(Clone, Debug)]
 struct EventPosition {
     tokens: usize,
@@ -27,7 +27,7 @@ struct EventPosition {
     readings: Option<Readings>,
     /// The stage of the free text before it.
     stage: Stage,
-    /// How many bytes of the free text are certain, with what comes before it.
+    /// How many bytes of the free text are certain, together with those before it.
     free: usize,
 }
 
@@ -36,7 +36,7 @@ struct EventPosition {
 struct Call {
     tokens: usize,
     events: usize,
-    /// Whether the text was said to end there.
+    /// Whether the end of the text was reported there.
     finished: bool,
     reporter: Reporter,
 }
@@ -44,23 +44,23 @@ struct Call {
 /// The spans of a sequence so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tracker {
-    /// In which generation of the grammar the readings are.
+    /// The generation of the grammar that the parses belong to.
     generation: u32,
     histories: Histories,
-    /// With what the prompt has of it.
+    /// Including its part in the prompt.
     text: Vec<u8>,
     /// After the last tokens.
     places: VecDeque<EventPosition>,
     calls: VecDeque<Call>,
     captures: Vec<Capture>,
-    /// The fewest tokens that have been left since the last call, where some have been taken back.
+    /// The fewest tokens since the last call, if some were removed.
     left: Option<usize>,
     /// How many events have been reported, and not retracted.
     events: usize,
 }
 
 impl Tracker {
-    /// Only the first tokens are left.
+    /// Truncates the sequence to its first tokens.
     pub fn shorten(&mut self, length: usize) {
         self.left = Some(self.left.map_or(length, |left| left.min(length)));
         while self.places.back().is_some_and(|place| place.tokens > length) {
@@ -87,7 +87,7 @@ impl Tracker {
         self.calls.back().map_or_else(Reporter::default, |call| call.reporter.clone())
     }
 
-    /// Whether the text was said to end where it ends.
+    /// Whether the end of the text was reported.
     fn is_finished(&self) -> bool {
         self.calls.back().is_some_and(|call| call.finished)
     }
@@ -225,7 +225,7 @@ impl Matcher {
         Ok(EventPosition { tokens: 0, length, readings, stage, free: length })
     }
 
-    /// Reads one token more.
+    /// Reads one more token.
     fn follow(
         &self,
         generation: &Generation,
@@ -281,8 +281,8 @@ impl Matcher {
         }
     }
 
-    /// Reads what the token at a position adds to the grammar's text, which is what comes from a
-    /// place of the text on.
+    /// Reads the bytes that the token at a position adds to the grammar's text, from an offset of
+    /// the text on.
     fn read_grammar(
         &self,
         generation: &Generation,

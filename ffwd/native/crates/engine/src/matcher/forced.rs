@@ -1,4 +1,4 @@
-//! The bytes that must come next, and which canonical tokens can begin them.
+//! The forced bytes, and the canonical tokens that can start them.
 
 use smallvec::SmallVec;
 
@@ -7,7 +7,7 @@ use ffwd_automaton::{Automaton, EngineError, StateId, Threads};
 use ffwd_tokenizer::canonical::{Canonicality, Choice, Context, ForcedOptions, Language};
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// Bytes that must follow, whatever the rest of the text will be.
+/// Bytes that every continuation starts with.
 #[derive(Debug, Default)]
 pub struct Forced {
     pub bytes: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct Forced {
     pub threads: Threads,
 }
 
-/// The bytes that must come next, at most `max_bytes`; they end on a character boundary.
+/// The forced bytes, at most `max_bytes`; they end on a character boundary.
 pub fn forced(
     matcher: &Matcher,
     automaton: &Automaton,
@@ -66,12 +66,13 @@ impl Language for GrammarTexts<'_> {
     }
 
     fn may_end(&self, threads: &Threads) -> Result<bool, EngineError> {
-        // Before a token that is taken as a whole a text is cut as at its end.
+        // A text is split before a token that is taken as a whole as at its end.
         Ok(self.0.accepts(threads)? || !self.0.token_exits(threads)?.is_empty())
     }
 }
 
-/// How much forced text is looked at to see which tokens can begin it: no dead end is so far away.
+/// How much forced text is examined to find the tokens that can start it: no dead end is further
+/// away.
 const MAX_LOOKED_AT: usize = 256;
 
 impl Matcher {
@@ -88,7 +89,7 @@ impl Matcher {
         let compiled = &self.compiled;
         let (generation, state) = self.here()?;
         let automaton = &generation.automaton;
-        // With bytes of a prefix left, the state does not tell where the text is.
+        // While bytes of a prefix remain, the state alone does not determine the position.
         let keeps = self.prefix_left().is_empty();
         if keeps && automaton.only_byte(automaton.threads(state))?.is_none() {
             return Ok(SmallVec::new());

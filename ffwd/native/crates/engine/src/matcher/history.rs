@@ -1,8 +1,8 @@
-//! The states of a sequence, as far as a rollback needs them.
+//! The states of a sequence that a rollback needs.
 
 use ffwd_automaton::StateId;
 
-/// How many tokens lie between two states that are kept for good.
+/// The number of tokens between two permanently stored states.
 const STRIDE: usize = 64;
 
 /// The states after the last tokens, one by one, and after every [`STRIDE`] tokens before. A rollback
@@ -20,7 +20,7 @@ impl History {
         Self { kept: vec![start], recent: vec![start] }
     }
 
-    /// How many tokens have been read where `recent` begins.
+    /// The number of tokens before `recent`.
     fn begins(&self) -> usize {
         (self.kept.len() - 1) * STRIDE
     }
@@ -45,7 +45,8 @@ impl History {
         read.is_multiple_of(STRIDE) || read > length / STRIDE * STRIDE
     }
 
-    /// The state after `read` of `length` tokens, of those that [`Self::keeps`] tells, in order.
+    /// Stores the state after `read` of `length` tokens. Call it in order, for the positions that
+    /// [`Self::keeps`] returns.
     pub fn push_kept(&mut self, read: usize, length: usize, state: StateId) {
         if read <= length / STRIDE * STRIDE {
             self.kept.push(state);
@@ -59,7 +60,7 @@ impl History {
         self.recent.last().or(self.kept.last()).copied().unwrap_or(StateId(0))
     }
 
-    /// The last state that is known after at most `length` tokens, and after how many it is.
+    /// The last stored state after at most `length` tokens, and its number of tokens.
     pub fn last_before(&self, length: usize) -> (StateId, usize) {
         if let Some(place) = length.checked_sub(self.begins()) {
             let place = place.min(self.recent.len() - 1);
@@ -68,7 +69,7 @@ impl History {
         (self.kept[length / STRIDE], length / STRIDE * STRIDE)
     }
 
-    /// Forgets the states after more tokens than [`Self::last_before`] says.
+    /// Drops the states after more tokens than [`Self::last_before`] returns.
     pub fn shorten(&mut self, length: usize) {
         if let Some(place) = length.checked_sub(self.begins()) {
             self.recent.truncate(place + 1);

@@ -11,7 +11,7 @@ use ffwd_tokenizer::canonical::Restricted;
 use ffwd_tokenizer::vocabulary::TokenId;
 
 impl Matcher {
-    /// Copies the mask into the row if it is known already, and needs no more.
+    /// Copies the mask into the row if it is cached and complete.
     pub fn fill_known(&self, row: &mut [u32]) -> bool {
         if self.terminated {
             row.fill(0);
@@ -87,7 +87,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Takes out of a mask what is not canonical, unless nothing would be left.
+    /// Removes the tokens that are not canonical from a mask, unless none would remain.
     fn restrict(&self, row: &mut [u32]) -> Result<(), EngineError> {
         let masks = self.compiled.engine.canonical_masks();
         let (Some(masks), Some((canonicality, context)), Some(tracked)) =

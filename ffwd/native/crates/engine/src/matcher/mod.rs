@@ -62,10 +62,10 @@ pub enum MatcherError {
         /// How many tokens come before it, the end token included.
         position: usize,
     },
-    /// More tokens are to be taken back than have been accepted.
+    /// More tokens were to be removed than were accepted.
     #[error("cannot roll back {asked} tokens: only {accepted} have been accepted")]
     RollbackTooFar {
-        /// How many were to be taken back.
+        /// How many were to be removed.
         asked: usize,
         /// How many have been accepted.
         accepted: usize,
@@ -91,7 +91,7 @@ pub enum MatcherError {
          the vocabulary"
     )]
     BadControl(TokenId),
-    /// No text of the grammar ends within [`Beginning::max_tokens`].
+    /// No text of the grammar fits [`Beginning::max_tokens`].
     #[error(
         "`max_tokens={max_tokens}` is too small: no text of the grammar ends within it, and a short \
          one needs {needed} tokens"
@@ -102,7 +102,7 @@ pub enum MatcherError {
         /// How many the caller allows.
         max_tokens: usize,
     },
-    /// The events of a span cannot be told, since its start is undefined.
+    /// The events of a span are undefined, because its start is.
     #[error(
         "the span {name:?} wraps a left-recursive rule that can start with the span, so its start is \
          undefined: wrap a rule that cannot start with it"
@@ -111,12 +111,12 @@ pub enum MatcherError {
         /// The name of the span.
         name: Arc<str>,
     },
-    /// A part of the grammar has a limit of tokens within which none of its texts ends.
+    /// A part of the grammar has no text within its limit of tokens.
     #[error(
         "{part} cannot end within its limit of {max_tokens} tokens: a short text of it takes {needed}"
     )]
     Part {
-        /// Which part, and where its source has it.
+        /// The part, and its position in the source.
         part: Described,
         /// How many tokens a short text of it takes.
         needed: usize,
@@ -130,7 +130,7 @@ pub enum MatcherError {
          Allow another number of tokens, change the next part, or make this one lazy"
     )]
     Ends {
-        /// The first part with a limit, and where its source has it.
+        /// The first part with a limit, and its position in the source.
         part: Described,
         /// Its limit.
         max_tokens: usize,
@@ -146,12 +146,12 @@ impl From<LimitExceeded> for MatcherError {
     }
 }
 
-/// How often a mask could not be restricted to canonical tokens.
+/// Counts of masks that could not be restricted to canonical tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fallbacks {
     /// No token of the grammar was canonical.
     pub nothing_left: u64,
-    /// The tokens before were not canonical, so that nothing was known.
+    /// The earlier tokens were not canonical, so nothing was known.
     pub lost: u64,
 }
 
@@ -176,13 +176,13 @@ fn pack(generation: &Generation, state: StateId) -> u64 {
     u64::from(generation.number) << 32 | u64::from(state.0)
 }
 
-/// The state, if the place is in this generation.
+/// The state, if it belongs to this generation.
 #[inline]
 fn state_in(generation: &Generation, place: u64) -> Option<StateId> {
     (place >> 32 == u64::from(generation.number)).then_some(StateId(place as u32))
 }
 
-/// The position of a sequence: everything that another token depends on.
+/// The position of a sequence: everything that the next token depends on.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     state: StateId,
@@ -194,9 +194,9 @@ struct Place {
 /// The start of the grammar's text, or of its prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Begun {
-    /// How many tokens come before; the last of them may have bytes of both.
+    /// How many tokens come before; the last of them may also have bytes of the grammar's text.
     tokens: usize,
-    /// How many bytes of that last one.
+    /// How many bytes of that last token come before.
     rest: usize,
 }
 
@@ -207,8 +207,8 @@ pub struct Matcher {
     tokens: Vec<TokenId>,
     /// The position: the generation of the grammar, and a state of it.
     place: AtomicU64,
-    /// The state after each token, or after some of them, in the same generation. Locked only where
-    /// the text moves to another one in the midst of a question.
+    /// The states after some or all tokens, in the same generation. Locked only when the text moves
+    /// to another generation during a query.
     history: Mutex<History>,
     /// Whether the text may end in this state.
     accepting: bool,
@@ -223,18 +223,18 @@ pub struct Matcher {
     canonical: bool,
     budget: Option<Budget>,
     tracked: Option<Tracked>,
-    /// How the text began, if otherwise than with the grammar's first byte.
+    /// The start of the text, unless it is the grammar's first byte.
     began: Option<Arc<Beginning>>,
     /// The events of its spans, from the first request on.
     events: Option<Box<Tracker>>,
     cancellation: Option<Cancellation>,
-    /// Of its calls, if not those of the grammar.
+    /// The limits of its calls, if not those of the grammar.
     limits: Option<Arc<Limits>>,
 }
 
 impl Clone for Matcher {
     fn clone(&self) -> Self {
-        // Both belong together, and a question to the other one may be moving it.
+        // Both belong together, and a query of the other matcher may be moving it.
         let history = self.history.lock();
         let place = self.place.load(Ordering::Acquire);
         Self {
@@ -268,7 +268,7 @@ impl Matcher {
         Ok(matcher)
     }
 
-    /// Whether the text can keep to the limits of its parts is not known of it yet.
+    /// It is not known yet whether the text can keep to the limits of its parts.
     fn unchecked(compiled: Arc<Compiled>) -> Self {
         let generation = compiled.generation();
         let start = generation.automaton.start();
@@ -305,13 +305,13 @@ impl Matcher {
         matcher
     }
 
-    /// With a flag that ends calls on this text, and on those that are forked from it.
+    /// Sets a flag that ends calls on this text, and on its forks.
     pub fn cancelled_by(mut self, cancellation: Option<Cancellation>) -> Self {
         self.cancellation = cancellation;
         self
     }
 
-    /// With limits of its own for calls on this text, and on those that are forked from it.
+    /// Sets limits for calls on this text, and on its forks.
     pub fn limited_by(mut self, limits: Limits) -> Self {
         self.limits = Some(Arc::new(limits));
         self
@@ -368,7 +368,7 @@ impl Matcher {
         }
     }
 
-    /// Finds the text's place in a generation that it has not been in.
+    /// Finds the text's state in a generation that is new to it.
     #[cold]
     fn move_to(
         &self,
@@ -384,8 +384,8 @@ impl Matcher {
         Ok((generation, state))
     }
 
-    /// The states of the first tokens in a generation in which the text has not been. Few of them
-    /// are made: only those that are kept.
+    /// The states of the first tokens in a generation that is new to the text. Only those that are
+    /// stored are built.
     fn read_again(
         &self,
         generation: &Generation,
@@ -465,7 +465,7 @@ impl Matcher {
         tail
     }
 
-    /// The text that closes the free text, what has come of it left out; `None` where tokens do.
+    /// The rest of the text that closes the free text; `None` if tokens close it.
     pub(crate) fn free_text_close(&self) -> Option<Vec<u8>> {
         let Stage::Free(matched) = self.stage else { return None };
         match self.preamble.as_ref()?.rest(matched) {
@@ -474,13 +474,13 @@ impl Matcher {
         }
     }
 
-    /// How many of these bytes belong to the free text and what closes it; `None` if all of them do
-    /// and it goes on.
+    /// How many of these bytes belong to the free text and its end; `None` if all do and the free
+    /// text continues.
     pub(crate) fn free_text_length(&self, text: &[u8]) -> Option<usize> {
         self.preamble.as_ref()?.length(self.stage, text)
     }
 
-    /// The state of the text, in the generation that it has last been in.
+    /// The state of the text, in its last generation.
     #[cfg(test)]
     pub fn state(&self) -> StateId {
         StateId(self.place.load(Ordering::Acquire) as u32)
@@ -501,7 +501,7 @@ impl Matcher {
         self.stage != Stage::Grammar
     }
 
-    /// Whether a place is in the grammar's text, with all of the prefix behind it.
+    /// Whether a position is in the grammar's text, after all of the prefix.
     #[inline]
     fn is_in_text(&self, place: &Place) -> bool {
         place.read == self.prefix.len() && place.stage == Stage::Grammar
@@ -518,7 +518,7 @@ impl Matcher {
         self.terminated
     }
 
-    /// Takes one token; `false`, and nothing changes, where the grammar refuses it.
+    /// Accepts one token. Returns `false` and changes nothing if the grammar refuses it.
     pub fn accept(&mut self, token: TokenId) -> Result<bool, MatcherError> {
         let position = self.tokens.len();
         if self.terminated {
@@ -531,7 +531,7 @@ impl Matcher {
         self.take(&generation, (state, next), token)
     }
 
-    /// As [`Self::accept`], where it takes no more than a look: `None` where it may take more.
+    /// As [`Self::accept`], if a cache look-up suffices; `None` otherwise.
     #[inline]
     pub fn accept_known(&mut self, token: TokenId) -> Option<Result<bool, MatcherError>> {
         if self.terminated || self.stage != Stage::Grammar || self.read != self.prefix.len() {
@@ -567,7 +567,7 @@ impl Matcher {
             }
         }
         if self.tokens.len() == self.tokens.capacity() {
-            // A long text must not hold twice the memory that it needs.
+            // A long text must not hold twice the memory it needs.
             self.tokens.reserve_exact((self.tokens.len() / TOKENS_GROWTH).max(16));
         }
         self.tokens.push(token);
@@ -582,7 +582,7 @@ impl Matcher {
         Ok(true)
     }
 
-    /// A token has led to another place before the grammar's text, or to that text.
+    /// A token has led to another position before the grammar's text, or into that text.
     #[cold]
     fn enter(&mut self, stage: Stage, token: TokenId) {
         let step = self.preamble.as_ref().map(|preamble| preamble.step(self.stage, token));
@@ -592,21 +592,21 @@ impl Matcher {
         self.stage = stage;
     }
 
-    /// The text is now in this state, which is the last of its history.
+    /// Sets the state of the text, which becomes the last of its history.
     #[inline]
     fn stand(&mut self, generation: &Generation, state: StateId) {
         *self.place.get_mut() = pack(generation, state);
         self.accepting = generation.automaton.is_accepting(state);
     }
 
-    /// Takes all of the tokens, or none of them.
+    /// Accepts all of the tokens, or none of them.
     pub fn accept_all(&mut self, tokens: &[TokenId]) -> Result<bool, MatcherError> {
         let before = self.tokens.len();
         for &token in tokens {
             let accepted = self.accept(token);
             if !matches!(accepted, Ok(true)) {
                 let taken = self.tokens.len() - before;
-                // Also where the call may do no more.
+                // Also after the call has exceeded a limit.
                 meter::unmetered(|| self.rollback(taken))?;
                 return accepted;
             }
@@ -614,7 +614,7 @@ impl Matcher {
         Ok(true)
     }
 
-    /// How many of the tokens, from the first on, the grammar would take. Changes nothing.
+    /// How many of the tokens, from the first on, the grammar accepts. Changes nothing.
     pub fn validate(&self, tokens: &[TokenId]) -> Result<usize, MatcherError> {
         let vocabulary = self.compiled.engine.vocabulary();
         let (generation, state) = self.here()?;
@@ -623,7 +623,7 @@ impl Matcher {
         let mut course = self.course().cloned();
         for (count, &token) in tokens.iter().enumerate() {
             if !terminated && course.is_none() && self.is_in_text(&place) {
-                // As `step` does it, but most tokens come this way.
+                // The same as `step`, inlined for the most common case.
                 if let Some(next) = generation.transitions.get(place.state, token) {
                     let Some(next) = next else { return Ok(count) };
                     place.state = next;
@@ -660,14 +660,14 @@ impl Matcher {
             + self.events.as_ref().map_or(0, |events| events.memory_bytes())
     }
 
-    /// Which tokens are canonical and what is known of those so far, where that can be told.
+    /// The canonical tokens and the context so far, if they are known.
     pub(crate) fn context(&self) -> Option<(&Arc<Canonicality>, Context)> {
         let canonicality = self.compiled.engine.canonicality()?;
         let mut trail = self.tracked.as_ref()?.trail.lock();
         Some((canonicality, trail.after(canonicality, &self.tokens).clone()))
     }
 
-    /// How many of the tokens so far no tokenization of the text could have where they are.
+    /// How many of the tokens so far are at positions that no tokenization of the text gives them.
     pub fn strays(&self) -> Option<usize> {
         let canonicality = self.compiled.engine.canonicality()?;
         let mut trail = self.tracked.as_ref()?.trail.lock();

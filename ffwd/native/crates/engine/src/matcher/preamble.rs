@@ -29,7 +29,7 @@ impl Close {
 pub struct Opening {
     /// What ends the free text; the prefix or the grammar's text begins right after it.
     pub close: Close,
-    /// Tokens that are no text and may come in it nevertheless.
+    /// Tokens without text that are allowed in it.
     pub controls: Vec<TokenId>,
 }
 
@@ -51,20 +51,20 @@ pub enum Step {
     Begins(usize),
 }
 
-/// A token in which what closes the free text ends, and how many of its bytes come after.
+/// A token within which the free text's end is complete, and how many of its bytes come after that.
 type Closing = (TokenId, usize);
 
-/// An [`Opening`] made ready for a vocabulary.
+/// An [`Opening`] prepared for a vocabulary.
 #[derive(Debug)]
 pub struct Preamble {
     vocabulary: Arc<Vocabulary>,
     close: Close,
-    /// The tokens that are no text and may come, sorted.
+    /// The allowed tokens without text, sorted.
     controls: Box<[TokenId]>,
-    /// For each beginning of what closes it: the length of the longest proper suffix of that with
-    /// which it begins, too (Knuth, Morris and Pratt).
+    /// For each prefix of the end: the length of its longest proper suffix that is a prefix, too
+    /// (Knuth, Morris and Pratt).
     falls_back: Box<[u32]>,
-    /// The tokens that close the free text, for each number of bytes of what closes it so far.
+    /// The tokens that close the free text, by the matched length of its end.
     closing: Box<[OnceLock<Box<[Closing]>>]>,
 }
 
@@ -134,7 +134,7 @@ impl Preamble {
         Step::Stays(Stage::Free(matched as u32))
     }
 
-    /// After how many bytes what closes the free text has come; `None` if it does not.
+    /// The number of bytes after which the free text is closed; `None` if it is not.
     pub fn length(&self, stage: Stage, text: &[u8]) -> Option<usize> {
         let (Stage::Free(matched), Close::Text(close)) = (stage, &self.close) else { return None };
         let mut matched = matched as usize;
@@ -214,7 +214,8 @@ fn suffixes<T: PartialEq>(pattern: &[T]) -> Box<[u32]> {
     falls_back.into()
 }
 
-/// With how much of the pattern a text ends after one item more; `None` if with all of it.
+/// The length of the longest prefix of the pattern that ends the text after one more item; `None`
+/// for the whole pattern.
 fn advance<T: PartialEq>(
     pattern: &[T],
     falls_back: &[u32],

@@ -1,4 +1,4 @@
-//! Taking tokens back.
+//! Rollback: removes accepted tokens.
 
 use super::budget::Budget;
 use super::preamble::{Stage, Step};
@@ -8,7 +8,7 @@ use crate::engine::Generation;
 use ffwd_tokenizer::vocabulary::TokenId;
 
 impl Matcher {
-    /// Takes back the last tokens.
+    /// Removes the last tokens.
     pub fn rollback(&mut self, count: usize) -> Result<(), MatcherError> {
         let accepted = self.tokens.len();
         if count > accepted {
@@ -66,7 +66,7 @@ impl Matcher {
                                 true => automaton.limited().read(threads, Some(token.0), unread)?,
                                 false => automaton.limited().read(threads, None, unread)?,
                             };
-                            // They have been accepted here before.
+                            // They were accepted here before.
                             let Some(next) = next else { break };
                             automaton.intern(next)?
                         }
@@ -93,7 +93,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// Whether the token at a position, which has been accepted, may have been taken as a whole.
+    /// Whether the accepted token at a position may have been taken as a whole.
     pub(super) fn may_be_whole(
         &self,
         generation: &Generation,
@@ -128,7 +128,7 @@ impl Matcher {
         read.min(self.prefix.len())
     }
 
-    /// Only the first tokens are left.
+    /// Truncates the sequence to its first tokens.
     fn forget(&mut self, length: usize, generation_has_limits: bool) {
         if let Some(preamble) = &self.preamble {
             // The remaining free text is matched again, unless all of it remains.

@@ -29,11 +29,11 @@ pub(super) struct Course {
     pub plan: Option<Plan>,
 }
 
-/// The course of a text, and how it has been.
+/// The course of a text, and its earlier states.
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
     pub now: Course,
-    /// After how many tokens it became what it was then.
+    /// The number of tokens after which it got that value.
     log: Vec<(usize, Course)>,
 }
 
@@ -58,7 +58,7 @@ impl Sections {
         self.now = course;
     }
 
-    /// Only the first tokens are left.
+    /// Truncates the text to its first tokens.
     pub fn shorten(&mut self, length: usize) {
         while self.log.len() > 1 && self.log.last().is_some_and(|(after, _)| *after > length) {
             self.log.pop();
@@ -75,7 +75,7 @@ impl Sections {
     }
 }
 
-/// How many more tokens a part may have, before the token at a position.
+/// How many more tokens a part is allowed before the token at a position.
 pub(super) fn left_of(part: &OpenPart, ages: &Ages, position: usize) -> usize {
     let begun = ages.get(part.age as usize).map_or(position, |&begun| begun as usize);
     (begun + part.max_tokens as usize).saturating_sub(position)
@@ -85,7 +85,7 @@ pub(super) fn left_of(part: &OpenPart, ages: &Ages, position: usize) -> usize {
 pub(super) struct Settled {
     pub threads: Threads,
     pub ages: Ages,
-    /// Whether some part has had all of its tokens.
+    /// Whether some part has used all of its tokens.
     pub closed: bool,
 }
 
@@ -130,7 +130,7 @@ impl Matcher {
         self.sections_from(Sections::new((0..count).map(|_| 0).collect()));
     }
 
-    /// Fails where the text cannot end so that all of its parts keep to their limits.
+    /// Fails if no completion keeps all parts of the text within their limits.
     pub(super) fn check_sections(&self) -> Result<(), MatcherError> {
         let Some(course) = self.course() else { return Ok(()) };
         let (generation, state) = self.here()?;
@@ -172,7 +172,7 @@ impl Matcher {
         }
     }
 
-    /// The place after a token, once parts have begun and ended with it.
+    /// The position after a token, once parts have begun and ended with it.
     pub(super) fn settle_place(
         &self,
         generation: &Generation,
@@ -195,7 +195,7 @@ impl Matcher {
         Ok(Some((Place { state, ..*next }, settled.ages)))
     }
 
-    /// The place after a token, and the course from there; `None` where the token may not come.
+    /// The position after a token, and the course from there; `None` if the token is not allowed.
     pub(super) fn course_after(
         &self,
         generation: &Generation,
@@ -284,8 +284,7 @@ impl Matcher {
         Ok(steady.is_some_and(|tokens| (tokens as usize) < least))
     }
 
-    /// A plan for a text at a place, before the token at a position; `None` where it is not known to
-    /// end in time.
+    /// A plan for a text before the token at a position; `None` if it is not known to end in time.
     pub(super) fn in_time(
         &self,
         generation: &Generation,
@@ -302,7 +301,7 @@ impl Matcher {
         }
     }
 
-    /// As [`Self::in_time`], as far as no lexeme has to be ended by a limit on the way.
+    /// As [`Self::in_time`], without completions in which a limit ends a lexeme.
     pub(super) fn in_time_at_once(
         &self,
         generation: &Generation,
@@ -322,7 +321,7 @@ impl Matcher {
                 least = least.min(left_of(part, ages, position));
             }
             if let Some(completion) = completion {
-                // Bytes are no fewer than tokens. A lexeme that has been ended early might go on.
+                // Bytes are no fewer than tokens. A lexeme that was ended early could continue.
                 let is_whole = state == place.state || !ends_lexemes;
                 let plainly = completion.most() <= least && is_whole;
                 if plainly
@@ -331,7 +330,7 @@ impl Matcher {
                     return Ok(Some(Plan::of(completion)));
                 }
             }
-            // Perhaps without the part that must end first.
+            // The part that must end first may be missing.
             let first = parts.into_iter().min_by_key(|part| left_of(part, ages, position));
             let Some(first) = first else { return Ok(None) };
             let rest =

@@ -6,7 +6,7 @@ use crate::engine::Generation;
 use ffwd_tokenizer::vocabulary::TokenId;
 
 impl Matcher {
-    /// The place after a token; `None` where the grammar refuses it.
+    /// The position after a token; `None` if the grammar refuses it.
     #[inline]
     pub(super) fn step(
         &self,
@@ -88,7 +88,7 @@ impl Matcher {
         Ok(next)
     }
 
-    /// The place after a token that may be taken as a whole, also if it may be taken as its text.
+    /// The position after a token that may be taken as a whole, or also as its text.
     fn read_whole(
         &self,
         generation: &Generation,
@@ -104,7 +104,7 @@ impl Matcher {
         })
     }
 
-    /// The place after some text, which begins with what is left of the prefix.
+    /// The position after some text, which starts with the rest of the prefix.
     fn read_text(
         &self,
         generation: &Generation,

@@ -96,14 +96,14 @@ impl Languages {
     }
 }
 
-/// A language that was read, with what it takes.
+/// A language that was read, with its size.
 struct ReadLanguage {
     ast: Ast,
     size: u64,
     depth: u32,
     look: Look,
-    /// Whether it can only be a language of whole texts: it looks around within an intersection or a
-    /// complement.
+    /// Whether it can only be a language of whole texts: it has a lookaround within an intersection
+    /// or a complement.
     whole: bool,
 }
 

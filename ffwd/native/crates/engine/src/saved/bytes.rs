@@ -44,7 +44,7 @@ impl Writer {
     }
 }
 
-/// Reads what a [`Writer`] wrote, or anything else.
+/// Reads the bytes of a [`Writer`], or untrusted ones.
 pub(super) struct Reader<'b> {
     left: &'b [u8],
 }
@@ -98,7 +98,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// How many items follow; each has at least one byte, so there is no more memory in it than bytes.
+    /// How many items follow. Each has at least one byte, so the bytes bound the memory.
     pub fn length(&mut self) -> Result<usize, SavedError> {
         match usize::try_from(self.number()?) {
             Ok(length) if length <= self.left.len() => Ok(length),
@@ -117,7 +117,7 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.bytes()?).map_err(|_| SavedError::Malformed("a text"))
     }
 
-    /// As many items as it says.
+    /// The items of a list, after their number.
     pub fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, SavedError>,

@@ -37,7 +37,7 @@ const COMPARISONS: [Comparison; 6] = [
 
 const MALFORMED: SavedError = SavedError::Malformed("a grammar");
 
-/// The names of what is known elsewhere, in the order of `KINDS` and so on.
+/// The names of values defined elsewhere, in the order of `KINDS` and so on.
 fn place_of<T: PartialEq>(all: &[T], one: &T) -> u8 {
     all.iter().position(|other| other == one).unwrap_or(all.len()) as u8
 }
@@ -298,7 +298,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
     }
     for place in 0..reader.length()? {
         let node = read_node(reader, &grammar, &languages, place as u32)?;
-        // Each was there once, so each has the number that it had.
+        // Each occurred once, so each gets its old number.
         if grammar.add(node).map_err(|_| MALFORMED)? != NodeId(place as u32) {
             return Err(MALFORMED);
         }

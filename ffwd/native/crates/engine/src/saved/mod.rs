@@ -37,7 +37,7 @@ use crate::engine::CompileError;
 use crate::matcher::MatcherError;
 use ffwd_bounds::error::LimitExceeded;
 
-/// The version of the format. One that is not this one is not read.
+/// The version of the format. No other version is read.
 const VERSION: u16 = 3;
 const MAGIC: &[u8; 4] = b"ffwd";
 const HEADER: usize = 4 + 1 + 2 + 16 + 8;
@@ -50,7 +50,7 @@ enum SavedKind {
     Text = b'T' as isize,
 }
 
-/// Bytes that cannot be made what they were, or something that cannot be made bytes.
+/// Bytes that cannot be loaded, or an object that cannot be saved.
 #[derive(Debug, Error)]
 pub enum SavedError {
     /// Bytes that ffwd has not saved, or those of the other kind of object.
@@ -71,14 +71,13 @@ pub enum SavedError {
         /// The number of the option.
         number: u64,
     },
-    /// The vocabulary is not the one they were saved with, or has no exact tokenizer as that one
-    /// had.
+    /// The vocabulary differs from that of the saved object, or lacks its exact tokenizer.
     #[error("the bytes were written for another vocabulary: ids, texts or end tokens differ")]
     Vocabulary,
     /// The text follows another grammar than the one given.
     #[error("the text was in another grammar than this one")]
     Grammar,
-    /// The bytes end too early, or go on after their end.
+    /// The bytes end too early, or continue after their end.
     #[error("the bytes end too early, or go on too long")]
     Length,
     /// A byte differs from what was saved.
@@ -102,7 +101,7 @@ pub enum SavedError {
 }
 
 impl SavedError {
-    /// One word for it.
+    /// The reason as one word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Kind => "kind",

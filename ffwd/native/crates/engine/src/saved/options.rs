@@ -1,8 +1,8 @@
 //! The options of JSON values as bytes: pairs of a number and a value, and 0 after the last.
 //!
-//! An option with its default is left out, so bytes from before it existed are read, and the
-//! fingerprints of grammars without it stay. A changed default needs another version of the format.
-//! An unknown number is an error, since nobody here knows what it asks for.
+//! An option with its default is omitted, so older bytes without the option can be read, and the
+//! fingerprints of grammars without it stay the same. A changed default needs another version of
+//! the format. An unknown number is an error, because its meaning is unknown.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use ffwd_json_schema::{Parsing, Policy, Registry};
 
 const MALFORMED: SavedError = SavedError::Malformed("how JSON is written");
 
-// A number belongs to its option for ever; the next option takes the next number.
+// The number of an option never changes; a further option takes the next number.
 saved_options! {
     writing: Writing { 1 => whitespace, 2 => property_order, 3 => numbers }
     parsing: Parsing { 4 => policy, 5 => registry }
@@ -143,7 +143,7 @@ impl Saved for Arc<Registry> {
     }
 }
 
-/// What writes or reads all options.
+/// A writer or reader of all options.
 macro_rules! saved_options {
     ($($record:ident: $type:ident { $($number:literal => $option:ident),+ })+) => {
         fn each(pairs: &mut impl Pairs, options: &mut GrammarOptions) -> Result<(), SavedError> {

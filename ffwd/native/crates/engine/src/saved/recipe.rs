@@ -16,7 +16,7 @@ pub fn save(compiled: &Compiled) -> Result<Vec<u8>, SavedError> {
     Ok(seal(SavedKind::Grammar, vocabulary, &payload(compiled.recipe())?))
 }
 
-/// The grammar of bytes that [`save`] made, compiled.
+/// Compiles the grammar of the bytes that [`save`] returned.
 ///
 /// # Errors
 /// The bytes are something else, have changed, or were made for another vocabulary or by a version
@@ -29,7 +29,7 @@ pub fn load(bytes: &[u8], engine: &Arc<Engine>) -> Result<Compiled, SavedError> 
     Ok(engine.compile_recipe(&recipe)?)
 }
 
-/// Which grammar it is.
+/// The fingerprint of the grammar.
 pub(super) fn fingerprint(recipe: &Recipe) -> Result<Fingerprint, SavedError> {
     Ok(Fingerprint::of(&payload(recipe)?))
 }

@@ -43,7 +43,7 @@ pub fn save(matcher: &Matcher) -> Result<Vec<u8>, SavedError> {
     Ok(seal(SavedKind::Text, vocabulary, &writer.0))
 }
 
-/// The text of bytes that [`save`] made, at the same place.
+/// Restores the sequence of the bytes that [`save`] returned, at the same position.
 ///
 /// # Errors
 /// As [`recipe::load`]; the text was in another grammar, or this one refuses it; or its masks were

@@ -46,12 +46,12 @@ impl Expression {
         self.group.push(node, 1);
     }
 
-    /// Whether nothing was read yet of the alternative.
+    /// Whether the alternative is empty so far.
     pub fn is_empty(&self) -> bool {
         self.group.sequence.is_empty()
     }
 
-    /// Whether a group is open of which nothing was read yet.
+    /// Whether a group is open that is empty so far.
     pub fn has_just_opened(&self) -> bool {
         self.is_nested() && self.is_empty() && self.group.alternatives.is_empty()
     }

@@ -1,7 +1,7 @@
 //! The reader of GBNF and EBNF: rules of strings, character classes and what a [`Dialect`] adds.
 //!
-//! A [`Notation`] says in which points the two differ. What only one of them has is read by the
-//! methods of its [`Dialect`].
+//! A [`Notation`] lists how the two differ. The methods of a [`Dialect`] read what only one of them
+//! has.
 
 mod expression;
 pub(crate) mod rules;
@@ -14,7 +14,7 @@ use text::{Cursor, Notation};
 use crate::{Grammar, GrammarError, NodeId};
 use ffwd_regular::regex::Ast;
 
-/// What one notation has beyond the other.
+/// The syntax that only one notation has.
 pub(crate) trait Dialect<'t>: Default {
     const NOTATION: &'static Notation;
 
@@ -32,7 +32,7 @@ pub(crate) trait Dialect<'t>: Default {
         false
     }
 
-    /// Reads an element that only this notation has; none if another one comes.
+    /// Reads an element that only this notation has; `None` before any other element.
     fn item(
         parser: &mut Parser<'t, Self>,
         character: char,

@@ -69,7 +69,7 @@ impl<'t> Rules<'t> {
         Ok(())
     }
 
-    /// Sees that all rules that are named have a body, and makes one of them the start.
+    /// Checks that all named rules have a body, and makes one of them the start.
     pub fn finish(
         &self,
         grammar: &mut Grammar,
@@ -100,7 +100,7 @@ impl<'t> Rules<'t> {
         Ok(())
     }
 
-    /// Says which rule may have been meant, or which there are.
+    /// Suggests a rule with a similar name, or lists the rules.
     fn alike(&self, grammar: &Grammar, name: &str) -> String {
         const SHOWN: usize = 8;
         let plain = |name: &str| name.replace(['-', '_', '.'], "").to_lowercase();

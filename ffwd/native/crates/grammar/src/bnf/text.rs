@@ -131,12 +131,12 @@ impl<'t> Cursor<'t> {
         &self.text[offset..self.offset]
     }
 
-    /// Goes back to where a place was.
+    /// Moves back to a place.
     pub fn back_to(&mut self, offset: usize) {
         self.offset = offset;
     }
 
-    /// White space and comments; ends of lines only where they have no meaning.
+    /// Skips white space and comments, and line ends where they have no meaning.
     pub fn space(&mut self, newlines: bool) {
         loop {
             self.take_while(|c| matches!(c, ' ' | '\t') || newlines && matches!(c, '\n' | '\r'));

@@ -1,8 +1,7 @@
 //! `TagDispatch`: free text in which tags begin what follows a rule.
 //!
-//! Free text holds no tag and nothing that is excluded. A tag is complete where its last character
-//! comes: then what its rule says must follow, or, where the tag is part of a longer one, the rest of
-//! that.
+//! Free text contains no tag and no excluded string. After a tag's last character its rule must
+//! follow or, if the tag is part of a longer one, the rest of the longer tag.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +87,7 @@ impl<'t> Dispatch<'t> {
         self.tags.iter().map(|tag| tag.0).chain(self.excludes.iter().copied())
     }
 
-    /// The texts with a tag or something excluded in them.
+    /// The texts that contain a tag or an excluded string.
     fn stopped(&self) -> Ast {
         let stops = Ast::alternation(self.stops().map(Ast::literal));
         Ast::concat([Ast::any_text(), stops, Ast::any_text()])
@@ -111,7 +110,7 @@ impl<'t> Dispatch<'t> {
     }
 }
 
-/// Any number of the ways, or one at most, and free text after them.
+/// Any number of the alternatives, or at most one, and free text after them.
 pub(super) fn ways(
     grammar: &mut Grammar,
     mut begun: Vec<NodeId>,

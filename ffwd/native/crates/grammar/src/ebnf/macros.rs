@@ -39,7 +39,7 @@ impl<'t> EbnfParser<'t> {
         }
     }
 
-    /// Sees that the named arguments are some of these.
+    /// Checks that the named arguments are among these.
     fn named(
         &self,
         arguments: &Arguments<'t>,
@@ -83,7 +83,7 @@ impl<'t> EbnfParser<'t> {
         Ok(self.grammar.add(Node::Tokens(tokens.into()))?)
     }
 
-    /// The pairs of what begins something and the rule of what follows.
+    /// The pairs of a trigger and the rule that follows it.
     fn pairs<'a>(
         &mut self,
         arguments: &'a Arguments<'t>,
@@ -114,7 +114,7 @@ impl<'t> EbnfParser<'t> {
         self.cursor.fault(value.offset, message)
     }
 
-    /// Whether free text goes on after what a trigger began, and what it excludes.
+    /// Whether free text continues after a trigger's rule, and what it excludes.
     fn dispatch_options<'a>(
         &self,
         arguments: &'a Arguments<'t>,

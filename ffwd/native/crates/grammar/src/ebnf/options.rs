@@ -150,7 +150,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Leaves those texts of a rule that end where `lazy` and `max_chars` have them end.
+/// Restricts a rule to the texts that end where `lazy` and `max_chars` require.
 fn shorten(
     grammar: &mut Grammar,
     cursor: &Cursor<'_>,

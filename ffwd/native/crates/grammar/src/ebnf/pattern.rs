@@ -64,7 +64,7 @@ pub(super) fn regex(
 struct Portable {
     pattern: String,
     ignore_case: bool,
-    /// Before which characters of the pattern some were left out, and how many.
+    /// The characters of the pattern before which some were removed, and how many.
     left_out: Vec<(usize, usize)>,
 }
 
@@ -99,7 +99,7 @@ impl Portable {
         portable
     }
 
-    /// The place in the given pattern of one in this.
+    /// The position in the given pattern of a position in this one.
     fn given(&self, offset: usize) -> usize {
         let before = self.left_out.iter().filter(|(at, _)| *at <= offset);
         offset + before.map(|(_, count)| count).sum::<usize>()

@@ -72,7 +72,7 @@ impl<'t> TokenCursor<'t> {
         found
     }
 
-    /// The fault that something else was expected here.
+    /// The error that something else was expected here.
     pub fn unexpected(&self, expected: &str) -> Fault {
         let found = self.peek().map_or("the end of the grammar".into(), |token| token.described());
         Fault::syntax(self.at(), format!("expected {expected}, found {found}"))

@@ -16,7 +16,7 @@ pub(super) enum Named<'g, 't> {
     Terminal(&'g Definition<'t>),
     /// A terminal of a library, by its pattern, and where it is imported.
     Imported(&'static str, usize),
-    /// A terminal that whoever uses the grammar gives.
+    /// A terminal that the user of the grammar provides.
     Declared,
 }
 

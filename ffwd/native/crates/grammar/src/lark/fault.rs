@@ -31,8 +31,8 @@ impl Fault {
         Self::new(at, GrammarErrorKind::Limit(limit), limit.to_string())
     }
 
-    /// A fault of a pattern that begins at a byte of the text, behind a few characters that were
-    /// put before it.
+    /// An error in a pattern that begins at a byte of the text, after a few characters that the
+    /// pattern does not have in the text.
     pub fn pattern(at: usize, pattern: &str, before: usize, error: &PatternError) -> Self {
         let kind = match &error.kind {
             PatternErrorKind::Invalid => GrammarErrorKind::Pattern,

@@ -12,10 +12,10 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_DEPTH: usize = 500;
 /// How deep groups of a pattern may nest.
 const MAX_NESTING: u32 = 200;
-/// About how much a part takes in the list of its whole.
+/// The estimated memory of a part in the list of its whole.
 const PART: usize = std::mem::size_of::<Ast>() + 16;
 
-/// A regular language with its size, which is known before anything greater is made of it.
+/// A regular language with its size, which is checked before anything larger is built of it.
 #[derive(Clone, Debug)]
 pub(super) struct Language {
     pub ast: Ast,
@@ -175,7 +175,7 @@ fn refuse_looks(at: usize, pattern: &str, flags: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How deep a language nests that a pattern stands for; patterns do not nest deep.
+/// How deeply the language of a pattern nests; patterns do not nest deeply.
 fn depth(ast: &Ast) -> usize {
     match ast {
         Ast::Concat(parts) | Ast::Alternation(parts) | Ast::Intersection(parts) => {

@@ -115,7 +115,7 @@ impl<'t> Lexer<'t> {
         token
     }
 
-    /// The bytes of a kind that stand behind the next few.
+    /// The bytes of a kind after the next few.
     fn run(&mut self, before: usize, kind: impl Fn(u8) -> bool) -> &'t str {
         let begin = self.at + before;
         let length = self.text.as_bytes()[begin..].iter().take_while(|&&byte| kind(byte)).count();

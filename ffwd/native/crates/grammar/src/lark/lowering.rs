@@ -1,4 +1,4 @@
-//! A grammar as it is written, to the grammar that is compiled.
+//! Translates a syntax tree to the grammar that is compiled.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::{
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::regex::Ast;
 
-/// How many elements of rules are read, those of templates as often as they are used.
+/// How many elements of rules are read; those of templates count for each use.
 const MAX_ELEMENTS: usize = 4_000_000;
 /// How many uses of templates with different values there may be.
 const MAX_INSTANCES: usize = 100_000;
@@ -199,7 +199,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         Ok(rule)
     }
 
-    /// A lexeme and what may be ignored behind it.
+    /// A lexeme and the ignored text that may follow it.
     pub fn lexeme(
         &mut self,
         scope: &Scope<'g, 't>,
@@ -210,7 +210,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
         self.skipping(scope, at, lexeme.map_err(|limit| Fault::limit(at, limit))?)
     }
 
-    /// Something, and what may be ignored behind it.
+    /// A node, and the ignored text that may follow it.
     pub fn skipping(
         &mut self,
         scope: &Scope<'g, 't>,
@@ -394,7 +394,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
 }
 
 impl<'g, 't> Scope<'g, 't> {
-    /// The rules and terminals that were not needed, by name, and where they are defined.
+    /// The unused rules and terminals by name, with their positions.
     fn unused(&self) -> Vec<(&'t str, usize)> {
         let templates: FxHashSet<&str> = self.instances.keys().map(|&(name, _)| name).collect();
         let names = self.definitions.names.iter();

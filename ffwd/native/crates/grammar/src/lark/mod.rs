@@ -22,19 +22,19 @@
 //!   position the allowed ones compete for the longest match: with `ID: /[a-z]+/`, `ifx` is one
 //!   `ID` and never `if` and `x`. Several that match the same longest text are all accepted: `if`
 //!   is the keyword and the `ID`.
-//! * There is no way back to a shorter match: with `"a" "b" "d" | /abc/`, `abd` is refused, as `ab`
-//!   is a prefix of the pattern.
+//! * A match is never shortened: with `"a" "b" "d" | /abc/`, `abd` is refused, because `ab` is a
+//!   prefix of the pattern.
 //! * Lexemes that are not allowed at a position do not compete there.
-//! * A lazy lexeme ends as soon as it matches. Then it, and other lazy ones that end there as well,
-//!   are accepted, and no greedy one, even if it matches the same text.
-//! * Ignored text is a lexeme too. It is allowed after any lexeme, special token, JSON value or
-//!   nested grammar, any number of times, if something else may follow, and not before the first
-//!   (`allow_initial_skip`: there too). It therefore follows each of them as a repetition.
+//! * A lazy lexeme ends as soon as it matches. It and other lazy ones that end there are accepted;
+//!   a greedy one is not, even if it matches the same text.
+//! * Ignored text is a lexeme too. It is allowed any number of times after any lexeme, special
+//!   token, JSON value or nested grammar, if something else may follow. Before the first one it
+//!   needs `allow_initial_skip`. So it follows each of them as a repetition.
 //! * A lexeme that matches the empty text is optional.
 //! * Grammars that ignore the same text share one scope of lexemes; other nested ones have their
 //!   own.
-//! * The body of a rule that is lazy or has an ending, and of one with `max_tokens` or
-//!   `temperature` if it could be a terminal, is one lexeme: nothing is ignored within.
+//! * The body of a rule that is lazy or has an ending is one lexeme: nothing is ignored within it.
+//!   The same holds for a rule with `max_tokens` or `temperature` that could be a terminal.
 
 mod ast;
 mod attributes;
@@ -73,8 +73,8 @@ pub(crate) const MAX_LENGTH: usize = 1 << 26;
 
 /// The grammar of a text.
 ///
-/// Syntax, names and the structure of terminals are checked, of what `start` reaches. Rules without any
-/// text, unknown tokens and faults of JSON Schemas are found where the grammar is compiled.
+/// Syntax, names and the structure of terminals are checked in the part that `start` reaches.
+/// Compilation finds rules without any text, unknown tokens and invalid JSON Schemas.
 pub fn parse(text: &str) -> Result<Grammar, GrammarError> {
     parse_with(text, &Grammars::default())
 }

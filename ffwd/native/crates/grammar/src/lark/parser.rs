@@ -1,4 +1,4 @@
-//! Tokens to a grammar as it is written.
+//! Parses tokens to a syntax tree.
 
 use super::ast::{Alternative, Atom, Attributes, Choice, Definition, Element, Item};
 use super::attributes;
@@ -115,7 +115,7 @@ fn import<'t>(
 }
 
 fn definition<'t>(cursor: &mut TokenCursor<'t>) -> Result<Definition<'t>, Fault> {
-    // How trees are shaped has no meaning where none are built.
+    // Options for the shape of trees have no effect, because no trees are built.
     let shaped = cursor.take_sign("!");
     let shaped = cursor.take_sign("?") || shaped;
     let at = cursor.at();
@@ -186,7 +186,7 @@ fn placeholders<'t>(
     Ok(names)
 }
 
-/// Alternatives, of which those after the first may begin on a line of their own.
+/// Parses alternatives; those after the first may begin on a new line.
 pub(super) fn choice<'t>(cursor: &mut TokenCursor<'t>) -> Result<Choice<'t>, Fault> {
     cursor.nested(|cursor| {
         let at = cursor.at();
@@ -275,7 +275,7 @@ fn atom<'t>(cursor: &mut TokenCursor<'t>) -> Result<Atom<'t>, Fault> {
     value::read(cursor).map(Atom::Value)
 }
 
-/// How often an atom comes: `?`, `*`, `+`, `~ 2`, `~ 2..3`, `{2}`, `{2,3}`, `{2,}` or `{,3}`.
+/// The count of an atom: `?`, `*`, `+`, `~ 2`, `~ 2..3`, `{2}`, `{2,3}`, `{2,}` or `{,3}`.
 fn count(cursor: &mut TokenCursor<'_>) -> Result<Option<(u32, Option<u32>)>, Fault> {
     let at = cursor.at();
     let (min, max) = match (cursor.peek(), cursor.second()) {

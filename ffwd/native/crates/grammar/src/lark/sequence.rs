@@ -1,4 +1,4 @@
-//! The bodies of rules: alternatives, sequences and what stands in them.
+//! The bodies of rules: alternatives, sequences and their elements.
 
 use super::ast::{Atom, Choice, Element, Value};
 use super::definitions::Named;
@@ -144,7 +144,7 @@ impl<'g, 't: 'g, 'o> Lowering<'t, 'o> {
                 let rule = self.rule(scope, rule, values)?;
                 self.grammar.rule(rule).map_err(limit)
             }
-            // Nothing may be ignored behind nothing.
+            // No ignored text follows an empty part.
             Value::Text { text, .. } if text.is_empty() => {
                 self.grammar.seq(Vec::new()).map_err(limit)
             }

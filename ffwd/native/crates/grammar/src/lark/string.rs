@@ -6,7 +6,7 @@ const ESCAPES: &str =
     "the escapes of a string are `\\\"`, `\\\\`, `\\/`, `\\b`, `\\f`, `\\n`, `\\r`, `\\t`, `\\u` \
      with four and `\\x` with two hexadecimal digits";
 
-/// The text that a string stands for; what is between its quotes begins at a byte of the grammar.
+/// The value of a string. Its content starts at a byte of the grammar.
 pub(super) fn unescape(at: usize, written: &str) -> Result<String, Fault> {
     let mut text = String::with_capacity(written.len());
     let mut rest = written;

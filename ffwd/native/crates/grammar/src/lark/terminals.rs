@@ -1,4 +1,4 @@
-//! Terminals: what they stand for as regular languages.
+//! Terminals as regular languages.
 
 use rustc_hash::FxHashMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Terminals<'t> {
 
 #[derive(Debug)]
 enum TerminalState {
-    /// Other terminals are asked for to know it.
+    /// In progress: it needs other terminals.
     Open,
     Known(Language),
 }
@@ -30,7 +30,7 @@ impl<'t> Terminals<'t> {
 
     /// The language of a terminal that is used at a byte.
     ///
-    /// Terminals that it is made of come first, by a stack of their own: chains of them may be long.
+    /// Its own terminals come first, on an explicit stack, because chains of them may be long.
     pub fn language(
         &mut self,
         definitions: &Definitions<'_, 't>,
@@ -85,7 +85,7 @@ impl<'t> Terminals<'t> {
         }
     }
 
-    /// The language of what stands where a terminal must.
+    /// The language of an expression in a terminal's body.
     pub fn inline(
         &mut self,
         definitions: &Definitions<'_, 't>,
@@ -114,7 +114,7 @@ impl<'t> Terminals<'t> {
         self.atom(languages, at, atom)
     }
 
-    /// Puts the terminals that a body names, and that are not known, on top of the stack.
+    /// Pushes the terminals that a body names and that have no language yet.
     fn ask(
         &self,
         definitions: &Definitions<'_, 't>,

@@ -1,4 +1,4 @@
-//! Values: strings, patterns, names and what else stands in a sequence.
+//! Values: strings, patterns, names and the other elements of a sequence.
 
 use super::ast::Value;
 use super::cursor::TokenCursor;

@@ -10,7 +10,7 @@ use super::{class, literal, many, one_of, some};
 use ffwd_regular::regex::property;
 use ffwd_regular::regex::{Ast, CharClass};
 
-/// Labels of a host name that has some that are not ASCII: together they are below 253 octets.
+/// The most labels of a host name with non-ASCII labels: together they stay below 253 octets.
 const MAX_LABELS: u32 = 4;
 /// Characters of an ASCII label among them. Four labels of 63 would pass the length of a name.
 const MAX_ASCII: u32 = 61;

@@ -26,7 +26,7 @@ struct Format {
     name: &'static str,
     /// A text of it.
     example: &'static str,
-    /// Texts of the format: all of them, or as many as are worth their size.
+    /// Texts of the format: all, or those whose language is small enough.
     language: fn() -> Ast,
     /// If `language` does not have all texts of the format, one that does.
     possible: Option<fn() -> Ast>,

@@ -54,7 +54,7 @@ fn labels() -> Ast {
 pub(super) fn label() -> Ast {
     let letter = || one_of("azAZ09");
     let inner = || one_of("azAZ09--");
-    // By the place of a label's end: the third and fourth character are not both hyphens.
+    // Labels by the position of their end: the third and fourth character are not both hyphens.
     let rest = |max: u32| Ast::concat([Ast::repeat(inner(), 0, Some(max)), letter()]);
     Ast::concat([
         letter(),

@@ -7,10 +7,10 @@ use super::lattice::Lattice;
 use super::numbers::NumberKinds;
 use ffwd_regular::regex::{Bound, Decimal};
 
-/// Some of the numbers. All of it must hold.
+/// A set of numbers. All constraints must hold.
 ///
-/// All constraints are about values, but for `kinds`, which in draft 4 asks for a spelling. So the
-/// negation is found constraint by constraint, and never as the complement of a language.
+/// All constraints concern values, except `kinds`, which in draft 4 concerns spellings. So the
+/// negation is built constraint by constraint, never as the complement of a language.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NumberRange {
     pub kinds: NumberKinds,
@@ -252,8 +252,8 @@ impl NumberRange {
         }
         match Lattice::of(&range)? {
             Some(lattice) => lattice.list(&range, most),
-            // Between two bounds that differ there are infinitely many decimals, and but a few of
-            // them are multiples or excluded.
+            // Between two different bounds there are infinitely many decimals, and only finitely
+            // many are multiples or excluded.
             None => Ok(None),
         }
     }

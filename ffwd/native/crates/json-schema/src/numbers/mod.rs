@@ -44,13 +44,13 @@ pub(crate) struct NumberConstraint {
     pub not_multiple_of: Vec<Decimal>,
     /// Values that no number has.
     pub none_of: Vec<Decimal>,
-    /// Whether integers, where only they satisfy the constraint, are written as digits alone, and
-    /// whether numbers are finite in double precision. A bound beyond the greatest double lifts
-    /// that on its side, and steps of `HUGE_STEP` do.
+    /// Whether a constraint that only integers satisfy is written as digits alone, and numbers are
+    /// finite in double precision. A bound beyond the greatest double lifts the second rule on its
+    /// side, and so do steps of `HUGE_STEP`.
     pub plain: bool,
 }
 
-/// The power of ten of steps of which only few multiples are finite.
+/// The power of ten from which on a step has few finite multiples.
 const HUGE_STEP: i64 = 290;
 
 impl NumberConstraint {
@@ -70,8 +70,8 @@ impl NumberConstraint {
             && self.maximum.as_ref().is_none_or(|bound| bound.is_maximum_of(value))
     }
 
-    /// The constraint with what being plain adds to it. Sides without a bound stay without one: see
-    /// [`Interval::spellings`].
+    /// The constraint with the demands of plain numbers. Sides without a bound stay without one:
+    /// see [`Interval::spellings`].
     fn plainly(&self) -> Self {
         let mut narrow = self.clone();
         let whole = !self.kinds.overlaps(NumberKinds::FRACTIONS)
@@ -85,7 +85,7 @@ impl NumberConstraint {
         }
         let greatest = finite::greatest();
         let stepped = is_stepped(&narrow);
-        // Whether a side ends somewhere on the way to infinity, given where it begins.
+        // Whether a side of the range is bounded, given its beginning.
         let ends = |start: Option<Decimal>| match start {
             Some(start) if start > Decimal::zero() => start <= greatest,
             _ => stepped,
@@ -114,8 +114,8 @@ pub fn unconstrained() -> Ast {
     Ast::concat([Ast::optional(Ast::literal("-")), Style::Any.naturals_and_more()])
 }
 
-/// The numbers that are written without an exponent, of which the language of every constraint has
-/// all that satisfy it.
+/// The numbers without an exponent. The language of each constraint contains all of these that
+/// satisfy it.
 pub fn without_exponent() -> Ast {
     let unsigned = Ast::concat([naturals(None, None), Style::Any.fraction()]);
     Ast::concat([Ast::optional(Ast::literal("-")), unsigned])
@@ -217,7 +217,7 @@ impl ListedForms {
         } else {
             self.fractions.push(Ast::literal(&format!("{integer}.{fraction}")));
         }
-        // Zero stays what it is whatever its exponent.
+        // Zero keeps its value with any exponent.
         let exponent = (!value.is_zero()).then(|| value.leading_exponent());
         let [single, several] = self.mantissas.entry((is_integer, exponent)).or_default();
         let (first, rest) = value.digits().split_at(value.digits().len().min(1));
@@ -349,7 +349,7 @@ impl Style {
             (_, true) => self.zero_fraction(),
             (Self::Any, false) => {
                 let less = bound.bytes().enumerate().map(|(i, byte)| {
-                    // A prefix of the bound is less, too.
+                    // A proper prefix of the bound is less, too.
                     let first = digit(b'0', byte - 1);
                     let mut tail = Ast::concat([first, digits(0, None)]);
                     if i > 0 {
@@ -439,7 +439,7 @@ impl Interval {
         self.low.value.is_zero() && self.high.is_none()
     }
 
-    /// Those of finite numbers where no bound says how large they are.
+    /// The spellings of finite numbers on a side without a bound.
     fn spellings(&self, style: Style, finite: bool) -> Ast {
         if finite && self.is_free() {
             style.finite(true)
@@ -495,9 +495,8 @@ impl Interval {
         }
     }
 
-    /// The normalised spellings with an exponent, which is at least `least` and at most `most`:
-    /// a mantissa between two bounds (of which the first is at least 1, and the second below 10),
-    /// and exponents.
+    /// The normalised spellings with an exponent from `least` to `most`: a mantissa between two
+    /// bounds (the first at least 1, the second below 10), and exponents.
     pub(super) fn scientific(
         &self,
         mantissas: &dyn Fn(&Bound, &Bound) -> Ast,

@@ -3,8 +3,8 @@
 //!
 //! Plain decimals are complete. An exponent is allowed if it cannot change the answer: a multiple
 //! stays one under any that is not negative, and a non-multiple stays one under any that is not
-//! positive (`x × 10^-k = n × step` would make `x` a multiple as well). Excluded values are removed
-//! from the forms with an exponent in all their normalized forms, which are the only ones there.
+//! positive (`x × 10^-k = n × step` would make `x` a multiple as well). Forms with an exponent are
+//! all normalized, so excluded values are removed in their normalized forms.
 
 use ffwd_regular::regex::{Ast, Bound, Decimal, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
 

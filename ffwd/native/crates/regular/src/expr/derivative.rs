@@ -14,17 +14,16 @@ use ffwd_bounds::meter;
 /// How many expressions a search for an accepted string may visit.
 pub const MAX_EMPTINESS_STEPS: usize = 3_000_000;
 
-/// After how many expressions a search begins anew with each alternative of an intersection alone:
-/// what is left of it is then known better.
+/// After this many expressions a search restarts with each alternative of an intersection alone,
+/// because the length of the rest is then known better.
 const SPLIT_AFTER: usize = 512;
-/// From so many operands on the least lengths of an intersection's operands count together from the
-/// beginning.
+/// An intersection of at least this many operands adds up their least lengths from the beginning.
 pub(super) const MANY_OPERANDS: usize = 4;
 /// How many alternatives there may be at once.
 const MAX_ALTERNATIVES: usize = 128;
 
-/// How many parts of an expression are looked at for one step: most are known, and many begin with
-/// another byte.
+/// The number of parts of an expression that are examined for one step: most are known, and many
+/// begin with another byte.
 const PARTS_PER_STEP: usize = 4;
 
 /// Bytes that no expression of a lexeme tells apart, numbered.
@@ -125,8 +124,8 @@ pub struct Derivatives {
     pub(super) advanced: FxHashMap<(ExprId, u8), ExprId>,
     /// Expressions with intersection or complement whose emptiness is known.
     alive: FxHashMap<ExprId, bool>,
-    /// One byte of each class: those that last led on to a string come first, for a state mostly
-    /// goes on as the one before it did.
+    /// One byte of each class. Those that last led to a string come first, because a state usually
+    /// continues as the one before it did.
     promising: Vec<u8>,
 }
 
@@ -179,7 +178,7 @@ impl Derivatives {
             }
             Expr::Before(_) | Expr::After(_) => ExprId::EMPTY,
             Expr::Concat(head, tail) => {
-                // Most bytes lead nowhere; what follows need not be told of them.
+                // Most bytes lead nowhere, so the tail's derivative is not needed.
                 let first = match self.derive(store, head, byte)? {
                     ExprId::EMPTY => ExprId::EMPTY,
                     first => {
@@ -258,8 +257,9 @@ impl Derivatives {
         if let Some(&known) = self.alive.get(&id) {
             return Ok(known);
         }
-        // Whatever is bound to end soonest first: it leads nearly straight to a short string. Where it
-        // does not, operands of an intersection each have to be met, and they count together.
+        // The expression with the shortest possible rest comes first: it usually leads straight to
+        // a short string. Otherwise each operand of an intersection must be met, and their lengths
+        // are added.
         let mut summed = store.operands(id) >= MANY_OPERANDS;
         let least = |store: &ExprStore, id, summed| match summed {
             true => store.sum_of_min_lens(id),
@@ -308,7 +308,7 @@ impl Derivatives {
                     |id| store.positive(id) || store.nullable(id) || store.plainly_alive(id);
                 if known == Some(true) || plain(next) {
                     self.promising[..=place].rotate_right(1);
-                    // Everything on the way here is alive.
+                    // Every expression on the path to this one is alive.
                     let mut step = current;
                     loop {
                         self.alive.insert(step, true);

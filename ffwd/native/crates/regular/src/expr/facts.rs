@@ -6,8 +6,8 @@ use super::store::{Expr, ExprId};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub nullable: bool,
-    /// Built without intersection, complement and conditions on what is around: then it is empty
-    /// only if it is `EMPTY`.
+    /// Built without intersection, complement and conditions on the context: such an expression is
+    /// empty only if it is `EMPTY`.
     pub positive: bool,
     /// Whether it depends on what was read before.
     pub behind: bool,
@@ -17,7 +17,8 @@ pub(super) struct Facts {
     pub counts: bool,
     /// How deep a derivative recurses.
     pub depth: u32,
-    /// A lower bound on the length of its strings, exact where `positive` but for magnitudes.
+    /// A lower bound on the length of its strings. It is exact if `positive`, except for
+    /// magnitudes.
     pub min_len: u32,
     /// An upper bound on the length of its strings; `u32::MAX` if there is none.
     pub max_len: u32,

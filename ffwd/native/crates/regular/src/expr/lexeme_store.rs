@@ -16,7 +16,7 @@ struct Entry {
     lexeme: Arc<Lexeme>,
     /// Its size when it was last looked at; lexemes grow as they are used.
     bytes: AtomicUsize,
-    /// Asked for since then.
+    /// Whether it was requested since then.
     used: AtomicBool,
 }
 
@@ -25,7 +25,7 @@ struct Entries {
     /// Pinned lexemes, which are not part of the budget.
     kept: FxHashMap<LexemeSpec, Arc<Lexeme>>,
     by_spec: FxHashMap<LexemeSpec, Arc<Entry>>,
-    /// All of them, those to be looked at next in front.
+    /// All lexemes; the ones to examine next are in front.
     queue: VecDeque<Arc<Entry>>,
     bytes: usize,
 }
@@ -54,7 +54,7 @@ impl LexemeStore {
         self.max_bytes.store(max_bytes, Ordering::Relaxed);
         let mut let_go = Vec::new();
         let mut entries = self.entries.lock();
-        // The first round forgets what has been asked for lately.
+        // The first round clears the marks of recent requests.
         for _ in 0..entries.queue.len().div_ceil(LOOKED_AT) * 2 {
             let_go.extend(entries.let_go(max_bytes));
         }

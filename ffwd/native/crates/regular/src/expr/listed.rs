@@ -1,8 +1,8 @@
-//! Listed texts: a sorted table, and the ranges of it that begin alike.
+//! Listed texts: a sorted table, and its ranges of texts with a common prefix.
 //!
-//! A union of a hundred thousand texts would be a million expressions. Sorted, those of them that
-//! begin with some bytes stand side by side, so what may follow is a range of the table, and its
-//! derivative is found by bisection.
+//! A union of a hundred thousand texts would be a million expressions. In a sorted table the texts
+//! with a common prefix are adjacent, so the continuations form a range, and a derivative is found
+//! by bisection.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -85,7 +85,7 @@ impl TextTable {
         table.starts.push(0);
         for block in texts.chunks(BLOCK) {
             let mut extent = Extent { all: 0, ..Extent::NONE };
-            // Told apart by byte only once for a block: marking is quicker than setting bits.
+            // Each byte is classified once for a block: marking is quicker than setting bits.
             let mut marked = [false; 256];
             for text in block {
                 text.iter().for_each(|&byte| marked[usize::from(byte)] = true);
@@ -172,7 +172,7 @@ impl TextTable {
         (from < span.to).then_some(Span { from, ..span })
     }
 
-    /// The byte with which all texts go on, if there is only one text.
+    /// The next byte, if there is only one text.
     #[inline]
     pub fn only_byte(&self, span: Span) -> Option<u8> {
         if span.to - span.from > 1 {
@@ -298,8 +298,8 @@ impl Hash for Listed {
     }
 }
 
-/// The first place from `from` on, before `end`, at which something no longer holds, which holds
-/// of those before. Takes as many steps as the place's distance has digits.
+/// The first place in `from..end` at which a predicate fails that holds before it. Takes a number
+/// of steps that is logarithmic in the distance.
 #[inline]
 fn gallop(from: usize, end: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (from, 1);

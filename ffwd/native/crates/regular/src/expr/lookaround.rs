@@ -1,9 +1,9 @@
-//! Conditions on what surrounds a place, as a text is read.
+//! Conditions on the text before and after a position.
 //!
 //! An [`Expr::Before`] holds what is left of its language after everything read so far. So each
 //! byte derives all of them, wherever they stand in an expression. An [`Expr::After`] is
-//! intersected with what follows it as soon as that is known: at once, but in the inside of a
-//! repetition, where each copy is followed by another rest.
+//! intersected with what follows it as soon as that is known. This is at once, except inside a
+//! repetition, where each copy has another rest.
 
 use super::derivative::Derivatives;
 use super::store::{Expr, ExprId, ExprStore};
@@ -21,7 +21,7 @@ impl Derivatives {
         if !store.looks_behind(id) {
             return Ok(id);
         }
-        // A lexeme that looks behind has a great many of these, so that already a look takes a step.
+        // A lexeme with lookbehinds has very many of these, so even a look-up is charged.
         meter::charge(1)?;
         if let Some(&known) = self.advanced.get(&(id, byte)) {
             return Ok(known);

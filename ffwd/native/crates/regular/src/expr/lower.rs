@@ -39,7 +39,7 @@ pub struct Lowering<'s> {
     listed_from: usize,
 }
 
-/// A trie that is being put together in sorted order.
+/// A trie under construction, in sorted order.
 struct OpenTrie {
     /// The byte of each open node, and where its children begin.
     path: Vec<(u8, usize)>,
@@ -61,7 +61,7 @@ impl<'s> Lowering<'s> {
         spelling: Spelling,
         listed_from: usize,
     ) -> Result<Self, LimitExceeded> {
-        // Any character takes longer to write down than most languages do.
+        // The expression of any character is larger than most languages are.
         static TEMPLATES: [OnceLock<ExprStore>; 2] = [const { OnceLock::new() }; 2];
         let template = &TEMPLATES[spelling as usize];
         match template.get() {

@@ -13,7 +13,7 @@
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
 //! * `relax` expressions without the counters that no token can exhaust
 //! * `lexeme_store` the shared lexemes, under a byte budget
-//! * [`texts`] how many texts a lexeme still allows, and which they are where they are few
+//! * [`texts`] how many texts a lexeme still allows, and which ones if they are few
 
 mod byte_set;
 mod derivative;

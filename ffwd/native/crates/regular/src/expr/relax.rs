@@ -22,7 +22,7 @@ pub struct Limits {
     pub least: u32,
 }
 
-/// At most how many bytes complete an expression, however it was begun. For positive expressions.
+/// The most bytes that complete a positive expression after any beginning.
 fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
     let mut bound: u32 = 0;
     // The text after the current operand needs at least this much.
@@ -60,8 +60,8 @@ fn completion_bound(store: &ExprStore, id: ExprId) -> u32 {
     bound
 }
 
-/// An expression without the upper bounds that take some bytes to reach, and the number of bytes
-/// within which their absence changes nothing.
+/// An expression without the upper bounds that no token reaches, and the number of bytes within
+/// which their absence changes nothing.
 ///
 /// Each copy of what is repeated takes its least length, so a bound is met only after that many
 /// times the bound. A bound on the number of characters beside another language is dropped where
@@ -151,8 +151,8 @@ pub fn relax(
     Ok(relaxed)
 }
 
-/// Whether the emptiness of a relaxed expression is that of what it was made of: it has no
-/// intersection but with a least number of characters, and no complement.
+/// Whether a relaxed expression is empty exactly if the original is: it has no complement, and
+/// intersects only with a least number of characters.
 pub fn decides_alike(store: &ExprStore, id: ExprId) -> bool {
     let is_least = |id: ExprId| matches!(*store.get(id), Expr::Repeat { inner, max: None, .. } if store.any_character() == Some(inner));
     store.positive(id)

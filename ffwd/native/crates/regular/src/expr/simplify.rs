@@ -19,8 +19,8 @@ impl ExprStore {
         }
     }
 
-    /// Whether an expression plainly has all strings of another one, as they differ in how often
-    /// something may be repeated and in nothing else. Never both ways for two that differ.
+    /// Whether an expression includes another one that differs only in the counts of a repetition.
+    /// Never true both ways for different expressions.
     fn is_within(&self, id: ExprId, other: ExprId) -> bool {
         if !self.stands_alone(id) || !self.stands_alone(other) {
             return false;
@@ -43,7 +43,7 @@ impl ExprStore {
         false
     }
 
-    /// Whether one is the other, or fewer copies of the same.
+    /// Whether one equals the other, or is fewer copies of the same.
     fn is_fewer(&self, id: ExprId, other: ExprId) -> bool {
         if id == other {
             return true;
@@ -75,8 +75,8 @@ impl ExprStore {
         all.iter().map(|parts| self.and(parts)).collect()
     }
 
-    /// The operands of an intersection without those of unions that the others make so: `x & (y |
-    /// x & z)` is `x & (y | z)`. So repetitions with lookaheads do not nest ever deeper.
+    /// Removes operands within unions that the other operands of the intersection imply: `x & (y |
+    /// x & z)` is `x & (y | z)`. Repetitions with lookaheads then stop nesting deeper.
     pub(super) fn absorb(&mut self, kept: &[ExprId]) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
         for (place, &id) in kept.iter().enumerate() {
             let Expr::Or(alternatives) = self.get(id) else { continue };
@@ -98,8 +98,8 @@ impl ExprStore {
         Ok(None)
     }
 
-    /// The operands of an intersection with a number of any characters and a number of characters of
-    /// one kind made one: `.{3,9} & [a-z]{0,5}` is `[a-z]{3,5}`.
+    /// Merges a count of any characters and a count of characters of one kind: `.{3,9} &
+    /// [a-z]{0,5}` is `[a-z]{3,5}`.
     pub(super) fn count_once(
         &mut self,
         kept: &[ExprId],

@@ -61,9 +61,10 @@ pub enum Expr {
         min: u32,
         max: Option<u32>,
     },
-    /// The empty string where all that was read before is in this language: what of it is left.
+    /// The empty string where all text before is in this language. The operand is the derivative of
+    /// the language so far.
     Before(ExprId),
-    /// The empty string where all that follows is in this language. Only in the inside of a
+    /// The empty string where all text after is in this language. It occurs only inside a
     /// repetition; elsewhere it is intersected with what follows.
     After(ExprId),
 }
@@ -76,7 +77,7 @@ const MANY_PARTS: usize = 8;
 const NEW_STEPS: usize = 4;
 /// How many expressions one store may hold.
 pub const MAX_EXPRESSIONS: usize = 2_000_000;
-/// How many of them may come of derivatives, which take longer than what is written in a pattern.
+/// How many of them may be derivatives, which take longer than the expressions of a pattern.
 pub const MAX_DERIVED: usize = 1_000_000;
 
 #[derive(Clone, Debug)]
@@ -154,7 +155,7 @@ impl ExprStore {
         self.any_character
     }
 
-    /// Declares that what comes from now on are derivatives.
+    /// Declares that all further expressions are derivatives.
     pub fn limit_derivatives(&mut self) {
         self.capacity = MAX_EXPRESSIONS.min(self.exprs.len() + MAX_DERIVED);
     }
@@ -232,7 +233,8 @@ impl ExprStore {
         }
     }
 
-    /// The least lengths of the operands of an intersection together; of another expression its own.
+    /// The sum of the least lengths of an intersection's operands; the least length of any other
+    /// expression.
     pub fn sum_of_min_lens(&self, id: ExprId) -> u32 {
         match self.get(id) {
             Expr::And(ids) => ids.iter().fold(0, |sum, &id| self.min_len(id).saturating_add(sum)),
@@ -450,7 +452,7 @@ impl ExprStore {
             return Ok(if all { ExprId::EPSILON } else { ExprId::EMPTY });
         }
         if let Some(universe) = self.universe {
-            // Every spelling is a text; only a complement can hold what is none.
+            // Every spelling is a text; only a complement can contain other strings.
             let texts = |id: &ExprId| *id != universe && !matches!(self.get(*id), Expr::Not(_));
             if kept.contains(&universe) && kept.iter().any(texts) {
                 kept.retain(|&id| id != universe);

@@ -49,7 +49,7 @@ struct Building {
     lengths: Vec<u32>,
     /// The state of the longest ending of its texts that has another state; itself for the first.
     links: Vec<u32>,
-    /// After how many pieces of the text it is reached first.
+    /// The number of pieces of the text after which it is first reached.
     ends: Vec<u32>,
     /// Its last transition in `list`, or `u32::MAX`.
     heads: Vec<u32>,
@@ -111,7 +111,7 @@ impl Building {
             self.links[new as usize] = known;
             return new;
         }
-        // The shorter texts of a known state now end in one more place than the longer ones.
+        // The shorter texts of a known state end in one more place than the longer ones.
         let shorter = self.state(length, self.links[known as usize], self.ends[known as usize]);
         let copied: Vec<Transition> = self.transitions(known).collect();
         copied.iter().rev().for_each(|copy| self.set(shorter, copy.piece, copy.to));
@@ -252,7 +252,7 @@ impl Substring {
         [whole.and_then(with), part.and_then(with)]
     }
 
-    /// How many bytes the rest has at least, and at most.
+    /// The least and the greatest number of bytes of the rest.
     pub fn lengths(&self) -> (u32, u32) {
         match self.place {
             RunPosition::State(state) => (0, self.table.longest[state as usize]),

@@ -1,4 +1,4 @@
-//! How many texts a lexeme still allows, and which they are where they are few.
+//! How many texts a lexeme still allows, and which ones if they are few.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

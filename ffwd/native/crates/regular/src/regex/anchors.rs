@@ -257,8 +257,8 @@ fn repeat(
         Ok(terms)
     };
     terms.extend(many(builder, min, max)?);
-    // Empty copies that make up the number must be where their condition holds: before all that
-    // is not empty, or after it.
+    // Empty copies that complete the count must be where their condition holds: before all
+    // non-empty ones, or after them.
     if min >= 2 && !inner.get(Slot::Free).nullable {
         let fewer = many(builder, 0, max.map(|max| max - 1))?;
         let fewer = union(builder, &fewer)?;
@@ -288,7 +288,7 @@ fn tail(builder: &mut PieceBuilder, node: &Node, after: &Tail) -> Result<Tail, P
     match node {
         Node::Concat(parts) => {
             let mut rest = after.clone();
-            // Neighbours without lookaheads are taken together.
+            // Adjacent parts without lookaheads are joined.
             let mut end = parts.len();
             while end > 0 {
                 let mut begin = end - 1;
@@ -372,7 +372,7 @@ fn guarded_tail(
         if seen.first.ast != seen.later.ast {
             return Ok(None);
         }
-        // Some rest, which is not empty as a character follows, that breaks the guard.
+        // A rest that breaks the guard. It is not empty, because a character follows.
         let refused =
             if *negative { seen.later } else { builder.restrict(&any, &seen.later, true)? };
         let refused = builder.nonempty(&refused)?;
@@ -413,7 +413,7 @@ fn plain_tail(
     let first = if after.first.ast == after.later.ast {
         followed(builder, &from_start, &to_end, &after.first)?
     } else {
-        // After an empty span the position is still the start, after another it is not.
+        // After an empty span the position is still the start; after any other span it is not.
         let words = builder.nonempty(&from_start)?;
         let last_words = builder.nonempty(&to_end)?;
         let moved = followed(builder, &words, &last_words, &after.later)?;

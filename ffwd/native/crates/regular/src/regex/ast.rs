@@ -142,8 +142,8 @@ pub enum Ast {
     Intersection(Arc<[Ast]>),
     /// Strings of Unicode scalar values that do not belong to the operand.
     Complement(Arc<Ast>),
-    /// A language of which not every text is known: `known`, and at most `possible`. It stands for
-    /// what is known, and so does its complement. Neither has an approximation in it.
+    /// A language between `known` and `possible`. It stands for what is known, and so does its
+    /// complement. Neither bound contains an approximation.
     Approximate {
         /// The texts that belong to the language for certain.
         known: Arc<Ast>,
@@ -219,7 +219,7 @@ impl Ast {
     /// The texts of any part, with nested alternations flattened.
     pub fn alternation(parts: impl IntoIterator<Item = Ast>) -> Self {
         let mut parts = parts.into_iter().filter(|part| !matches!(part, Self::Empty));
-        // One part is itself: it may be an alternation of very many.
+        // A single part is returned as it is: it may be a very large alternation.
         let Some(first) = parts.next() else { return Self::Empty };
         let Some(second) = parts.next() else { return first };
         let mut kept = Vec::with_capacity(2 + parts.size_hint().0);
@@ -325,7 +325,7 @@ impl Ast {
         }
     }
 
-    /// A language of which `known` is a part, and which is a part of `possible`.
+    /// A language that contains `known` and is contained in `possible`.
     pub fn approximate(known: Ast, possible: Ast) -> Self {
         Self::Approximate { known: Arc::new(known), possible: Arc::new(possible) }
     }
@@ -351,7 +351,7 @@ impl Ast {
         }
     }
 
-    /// The texts of which it is known whether they belong to the language.
+    /// The texts whose membership is known.
     pub fn decided(&self) -> Self {
         if self.is_approximate() {
             Self::alternation([self.bound(false), Self::complement(self.bound(true))])
@@ -371,7 +371,8 @@ impl Ast {
             Self::Alternation(parts) => Self::alternation(all(parts)),
             Self::Intersection(parts) => Self::intersection(all(parts)),
             Self::Repeat { inner, min, max } => Self::repeat(inner.bound(possible), *min, *max),
-            // The complement of an approximation is one itself, and conditions have none.
+            // The complement of an approximation is an approximation, and conditions have no
+            // complement.
             _ => self.clone(),
         }
     }

@@ -4,7 +4,7 @@ use super::CharClass;
 
 /// Which characters are the same when case is ignored.
 pub(super) struct CaseMap {
-    /// Characters that are taken for others, and for which.
+    /// Characters that count as others, with these.
     pub(super) moved: Vec<(u32, u32)>,
     /// Groups of characters without folding that match each other nevertheless.
     pub(super) alike: Vec<Vec<u32>>,

@@ -87,8 +87,8 @@ impl Spans {
     }
 }
 
-/// Copies of spans that depend on their surroundings: those that must be there, and then any
-/// number that are not empty, as empty ones only ask for more.
+/// Copies of spans that depend on their context: the required ones, then any number that are not
+/// empty. Further empty copies would only add conditions.
 fn repeat(inner: Ast, min: u32, max: Option<u32>) -> Result<Ast, PatternError> {
     if inner.looks_around() == Look::Nowhere {
         return Ok(Ast::repeat(inner, min, max));

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Significant digits that a [`Decimal`] may have.
 pub const MAX_DIGITS: usize = 1100;
-/// Largest magnitude of the power of ten of a [`Decimal`]'s first and of its last digit.
+/// Largest magnitude of the exponents of a [`Decimal`]'s first and last digits.
 pub const MAX_EXPONENT: i64 = 1100;
 
 /// Why a text is not a [`Decimal`].
@@ -165,7 +165,7 @@ impl Decimal {
         self.is_zero() || self.scaled(places) % step.scaled(places) == BigUint::ZERO
     }
 
-    /// The least positive value that is a multiple of two that are not zero.
+    /// The least common multiple of two values that are not zero.
     ///
     /// # Errors
     /// It passes the limits on digits and exponents.

@@ -3,8 +3,8 @@
 use super::{Ast, CharClass};
 
 impl Ast {
-    /// Returns the texts of at most this many characters, and the longer ones that could not end
-    /// between this many characters and their own end.
+    /// Returns the texts of at most this many characters, and those longer ones of which no proper
+    /// prefix of at least this length is a text.
     #[must_use]
     pub fn earliest(&self, characters: u32) -> Self {
         let any = || Self::Class(CharClass::any());

@@ -45,7 +45,7 @@ impl Node {
         Self::Text(Ast::Epsilon)
     }
 
-    /// Whether what a span must follow is asked for, other than by an anchor.
+    /// Whether the node has a condition on the text before a span, other than an anchor.
     pub(super) fn looks_behind(&self) -> bool {
         match self {
             Self::Text(_) | Self::Start | Self::End => false,

@@ -64,7 +64,7 @@ impl PatternOptions {
         Self { search: true, ..self }
     }
 
-    /// The same options with these flags in place of the old ones.
+    /// The same options with these flags.
     pub fn with_flags(self, flags: &str) -> Self {
         Self { flags: flags.into(), ..self }
     }

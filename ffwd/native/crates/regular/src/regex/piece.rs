@@ -6,7 +6,7 @@ use super::{Ast, CharClass, PatternError};
 /// Largest number of operands that all steps together may handle.
 const MAX_WORK: usize = 1 << 22;
 
-/// A language with what is known of its tree.
+/// A language with the known properties of its tree.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) ast: Ast,
@@ -78,7 +78,7 @@ impl PieceBuilder {
         let work = kept.iter().map(|part| width(&part.ast)).sum();
         let size = self.charge(work, total(&kept))?;
         let nullable = kept.iter().any(|part| part.nullable);
-        // An epsilon says nothing where another operand has it.
+        // An epsilon adds nothing if another operand contains it.
         if kept.iter().any(|part| part.nullable && part.ast != Ast::Epsilon) {
             kept.retain(|part| part.ast != Ast::Epsilon);
         }

@@ -1,8 +1,8 @@
 //! The encoding of a piece that grows at its end, known after every byte.
 //!
 //! The encoding of a prefix has exactly one last token: the prefix ends with it, and it may follow
-//! the last token of the text before it. With the last tokens of all prefixes every prefix can be
-//! read back, and shortening the piece is forgetting some of them.
+//! the last token of the text before it. The last tokens of all prefixes therefore give the
+//! encoding of each, and shortening the piece only drops some of them.
 
 use super::table::BpeTable;
 use super::trie::Slot;
@@ -15,7 +15,7 @@ struct Prefix {
     suffix: Slot,
     /// The last token of the encoding by merges.
     last: TokenId,
-    /// How many tokens that has and, in the lowest bit, whether the suffix is all of the prefix.
+    /// The number of its tokens and, in the lowest bit, whether the suffix is all of the prefix.
     count: u32,
 }
 
@@ -37,7 +37,7 @@ impl Prefix {
     }
 }
 
-/// A piece that grows at its end. Each call takes the table that the first one was given.
+/// A piece that grows at its end. Each call needs the table of the first one.
 #[derive(Clone, Debug, Default)]
 pub struct PieceAppender {
     prefixes: Vec<Prefix>,

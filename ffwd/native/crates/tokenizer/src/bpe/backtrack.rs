@@ -7,7 +7,7 @@
 use super::table::BpeTable;
 use crate::vocabulary::TokenId;
 
-/// The places from which no encoding of the text goes on. There are hardly ever any.
+/// The places from which no encoding of the text continues; usually there are none.
 #[derive(Default)]
 struct DeadEnds {
     /// For places below 64, which are all places of most pieces.

@@ -7,8 +7,8 @@ use crate::vocabulary::TokenId;
 const NONE: TokenId = TokenId(u32::MAX);
 
 impl BpeTable {
-    /// For each place the last token of the encoding of the text up to there, by merges. A token
-    /// is the last one exactly if it may follow the last one of where it begins.
+    /// For each place the last token of the encoding of the text up to there, by merges. A token is
+    /// the last one exactly if it may follow the last token of the place where it begins.
     pub(super) fn encode_by_table(&self, text: &[u8], out: &mut Vec<TokenId>) {
         let mut last = vec![NONE; text.len() + 1];
         for at in 0..text.len() {
@@ -54,7 +54,7 @@ impl BpeTable {
         self.read_back(&last, out);
     }
 
-    /// Again and again the longest token, which is mostly not how the model sees a text either.
+    /// Takes the longest token repeatedly, which usually differs from the model's own tokens.
     pub(super) fn encode_greedily(&self, text: &[u8], out: &mut Vec<TokenId>) {
         let mut at = 0;
         while at < text.len() {

@@ -11,7 +11,7 @@ use super::append::PieceAppender;
 use super::table::BpeTable;
 use crate::vocabulary::TokenId;
 
-/// How much of an interval is read at first to find where its encoding falls in with the piece's.
+/// How much of an interval is read at first to find where its encoding joins the piece's.
 const FIRST_BYTES: usize = 64;
 
 /// A place in the piece, as a node of the tree.
@@ -26,7 +26,7 @@ struct PieceNode {
     end: u32,
 }
 
-/// A piece with what it takes to count the tokens of its intervals.
+/// A piece prepared for counting the tokens of its intervals.
 #[derive(Clone, Debug)]
 pub struct PieceIntervals {
     text: Box<[u8]>,
@@ -47,7 +47,7 @@ impl PieceIntervals {
             number: 0,
             end: 1,
         }));
-        // First `end` is the number of nodes from there on down, then how far they are numbered.
+        // `end` is first the size of the node's subtree, then the end of its numbers.
         let parent = |nodes: &[PieceNode], at: usize| at - table.length(nodes[at].last);
         for at in (1..nodes.len()).rev() {
             let parent = parent(&nodes, at);
@@ -105,7 +105,7 @@ impl PieceIntervals {
             return 1;
         }
         let last = self.nodes[end];
-        // Mostly the first few bytes show where the encoding falls in with that of the piece.
+        // Usually the first few bytes show where the encoding joins that of the piece.
         let mut read = FIRST_BYTES;
         loop {
             let is_all = read >= interval.len();

@@ -61,8 +61,8 @@ impl<'a> MergeRules<'a> {
     }
 }
 
-/// The tokens of the base that a token's text is made of; `None` if it has a character without
-/// one, for then merges cannot lead to it.
+/// The base tokens of a token's text; `None` if a character has none, because merges then never
+/// reach the token.
 fn base_symbols(
     text: &[u8],
     base: Base,

@@ -1,8 +1,7 @@
-//! Byte-pair encoding as it is defined: of the pairs that merge, the most urgent one does, the
-//! leftmost of several, until none does.
+//! Byte-pair encoding by its definition: the most urgent pair merges, the leftmost of several,
+//! until none is left.
 //!
-//! This is how the splits of the tokens are found, and the encoder that is fastest where a text
-//! is long and its tokens are.
+//! It finds the splits of tokens, and is the fastest encoder for long texts with long tokens.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +26,7 @@ pub(super) struct Merge {
 /// Up to here, looking through all pairs for the most urgent one is faster than a heap.
 const SHORT: usize = 40;
 
-/// Merges the symbols of a text until nothing merges. Gives the last merge, with its two parts.
+/// Merges the symbols of a text until nothing merges. Returns the last merge with its two parts.
 pub(super) fn merge_symbols(
     symbols: &mut Vec<Symbol>,
     merge: impl Fn(Symbol, Symbol) -> Option<Merge>,

@@ -1,5 +1,5 @@
-//! Byte-pair encoding of one piece of text, which is what a pre-tokenizer cuts off, or a whole
-//! text where there is none. Knows no pre-tokenizer, no special token and no grammar.
+//! Byte-pair encoding of one piece of text: a piece of a pre-tokenizer, or a whole text without
+//! one. It does not depend on pre-tokenizers, special tokens or grammars.
 //!
 //! `docs/bpe.md` has the definitions, the algorithms, and why they are exact.
 

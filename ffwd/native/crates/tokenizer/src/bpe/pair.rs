@@ -13,8 +13,8 @@ use crate::vocabulary::TokenId;
 
 /// Whether merging encodes the texts of two reachable tokens, one after the other, as these two.
 ///
-/// Goes back in time: of the two symbols at the border, the one that was made later is split. Of
-/// two made at the same level, that is the right one.
+/// Goes back in time: it splits the later of the two symbols at the border. Of two made at the same
+/// level, that is the right one.
 #[inline]
 pub(super) fn may_follow(
     splits: &Splits,
@@ -52,8 +52,8 @@ pub(super) fn may_follow(
     }
 }
 
-/// Whether a merge across a border comes before the left one of its parts becomes part of what
-/// stands to the left of the border, `parent`.
+/// Whether a merge across a border happens before its left part is merged into `parent`, left of
+/// the border.
 #[inline]
 pub(super) fn precedes_left_death(splits: &Splits, merged: TokenId, parent: TokenId) -> bool {
     let (level, death) = (splits.level(merged), splits.level(parent));
@@ -65,14 +65,14 @@ pub(super) fn precedes_left_death(splits: &Splits, merged: TokenId, parent: Toke
     splits.level(splits.right(merged)) < level && splits.rank(merged) < splits.rank(parent)
 }
 
-/// The same for the right part and what stands to the right of the border.
+/// The same for the right part and its parent, right of the border.
 #[inline]
 pub(super) fn precedes_right_death(splits: &Splits, merged: TokenId, parent: TokenId) -> bool {
     let (level, death) = (splits.level(merged), splits.level(parent));
     if death != level {
         return death > level;
     }
-    // At the same level the death comes first only if it does not wait for what stands further to
-    // the right, and if it is more urgent. One that waits for nothing of this level is not.
+    // At the same level the death comes first only if it does not wait for anything further right
+    // and is more urgent. A death that waits for nothing at this level is less urgent.
     splits.level(splits.right(parent)) == level || splits.rank(merged) <= splits.rank(parent)
 }

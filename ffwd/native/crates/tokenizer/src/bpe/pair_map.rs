@@ -1,10 +1,9 @@
 //! A map from two tokens to their merged token.
 //!
-//! Most look-ups fail. Whether anything merges across a border with these two bytes beside it is
-//! known in advance, and in vocabularies whose words start with a space that decides most pairs. A
-//! bit for each hash, in a table small enough for the cache, decides nearly all others. A slot of
-//! the map itself has four bytes: the merged token, by which the parts can be compared, and ten
-//! bits of the hash.
+//! Most look-ups fail. A table says in advance whether anything merges across a border between two
+//! bytes. In vocabularies whose words start with a space, this decides most pairs. A bit for each
+//! hash, in a table small enough for the cache, decides nearly all others. A slot of the map itself
+//! has four bytes: the merged token, by which the parts can be compared, and ten bits of the hash.
 
 use super::spec::MAX_IDS;
 use super::splits::Splits;
@@ -12,8 +11,8 @@ use crate::vocabulary::TokenId;
 
 #[derive(Debug)]
 pub(super) struct PairMap {
-    /// For each byte whether a merge has it at the end of its left part, and another one at the
-    /// beginning of its right part.
+    /// For each pair of bytes, whether a merge has the first at the end of its left part and the
+    /// second at the start of its right part.
     borders: Box<[[u64; 4]; 256]>,
     /// Whether any pair has a hash that begins with these bits.
     filter: Vec<u64>,

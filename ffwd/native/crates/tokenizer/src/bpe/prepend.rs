@@ -16,7 +16,7 @@ struct Suffix {
     whole: Option<TokenId>,
 }
 
-/// A piece that grows at its beginning. Each call takes the table that the first one was given.
+/// A piece that grows at its beginning. Each call needs the table of the first one.
 #[derive(Clone, Debug, Default)]
 pub struct PiecePrepender {
     /// The piece from its end to its beginning.

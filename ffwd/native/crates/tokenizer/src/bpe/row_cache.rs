@@ -29,7 +29,7 @@ impl RowCache {
         }
         let row = compute();
         let mut cache = self.rows.lock();
-        // The rows that are in use come back soon, so which ones go does not matter much.
+        // Rows in use return soon, so the choice of evicted ones matters little.
         if cache.tokens + row.len() > MAX_TOKENS {
             *cache = Rows::default();
         }

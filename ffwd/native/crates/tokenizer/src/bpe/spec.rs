@@ -46,12 +46,12 @@ pub struct BpeSpec {
     /// Whether a piece of text that is a token is encoded as that token even if merges lead
     /// elsewhere.
     pub whole_pieces: bool,
-    /// If texts start as bytes: bytes without a token are allowed, and have ids from here on within
-    /// the table. No text with one of them can be encoded.
+    /// With bytes as base: bytes without a token are allowed, and the table numbers them from this
+    /// id on. No text with one of them can be encoded.
     pub missing_from: Option<TokenId>,
 }
 
-/// Why a [`BpeSpec`] is no byte-pair encoding, or one that is too large.
+/// Why a [`BpeSpec`] is invalid or too large.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BpeError {
     /// A byte has no token, and [`BpeSpec::missing_from`] does not allow that.

@@ -6,10 +6,10 @@
 //!
 //! A merge cannot happen before its parts exist, so one that is more urgent than they are waits for
 //! them. Its *level* is the latest rank among all merges within it, its own included. Merging
-//! proceeds level by level, and at each level from left to right: each time a merge of that very
-//! rank, followed at once by the more urgent ones that it enables. In most vocabularies all parts
-//! are more urgent than the merged token, and the level of a token is its rank; but some real ones
-//! have a few exceptions.
+//! proceeds level by level, and at each level from left to right: each merge of that rank is
+//! followed at once by the more urgent ones that it enables. In most vocabularies all parts are
+//! more urgent than the merged token, and the level of a token is its rank; but some real ones have
+//! a few exceptions.
 
 use super::spec::MAX_IDS;
 use super::texts::Texts;
@@ -73,7 +73,7 @@ impl Splits {
         self.splits[right.index()].right |= IS_PART;
     }
 
-    /// To be called when all splits are set, with the tokens from the shortest to the longest.
+    /// Call this when all splits are set, with the tokens from the shortest to the longest.
     pub fn find_levels(&mut self, by_length: &[TokenId]) {
         let ranks: Vec<u32> = self.splits.iter().map(|split| split.level).collect();
         for &token in by_length {

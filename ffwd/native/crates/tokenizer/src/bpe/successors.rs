@@ -79,7 +79,7 @@ impl LeftTree {
         &self.children[start..end]
     }
 
-    /// The runs of the order that may not follow a token, sorted, none touching another.
+    /// The runs of the order that may not follow a token: sorted and not adjacent.
     pub fn forbidden_runs(&self, splits: &Splits, left: TokenId) -> Vec<Range<u32>> {
         let mut runs: Vec<Range<u32>> = Vec::new();
         let (mut symbol, mut parent) = (left, None);
@@ -109,7 +109,7 @@ impl LeftTree {
         runs
     }
 
-    /// The tokens at whose beginning the right part of a merge is still there when it happens.
+    /// The tokens at whose start the right part of a merge still exists when the merge happens.
     fn push_runs(&self, splits: &Splits, merged: TokenId, runs: &mut Vec<Range<u32>>) {
         let right = splits.right(merged);
         let parents = self.children_of(right);

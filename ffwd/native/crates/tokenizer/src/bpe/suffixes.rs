@@ -20,7 +20,7 @@ pub(super) struct Suffixes {
 }
 
 impl Suffixes {
-    /// Makes it for a trie that lacks some tokens, which count as unreachable.
+    /// Builds the automaton for a trie that lacks some tokens, which count as unreachable.
     pub fn new(texts: &Texts, trie: &Trie) -> Self {
         let mut suffixes = Self {
             shorter_place: vec![Slot::ROOT; trie.places()],
@@ -78,7 +78,7 @@ impl Suffixes {
         let mut from = place;
         let before = trie.at(place).label();
         if self.inside[usize::from(before)][usize::from(byte) / 64] >> (byte % 64) & 1 == 0 {
-            // All suffixes end with the same byte, so none but the empty one goes on.
+            // All suffixes end with the same byte, so only the empty one continues.
             from = Slot::ROOT;
         }
         loop {

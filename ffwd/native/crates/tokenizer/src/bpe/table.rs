@@ -21,7 +21,7 @@ use crate::vocabulary::TokenId;
 /// How a piece is encoded. The first three give the same tokens, those that the model sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The longest token that may follow, and back where that leads nowhere.
+    /// The longest token that may follow, with backtracking from dead ends.
     Backtracking,
     /// The last token of each prefix, from those of the shorter ones.
     Table,
@@ -138,8 +138,8 @@ impl BpeTable {
         self.splits.get(token)
     }
 
-    /// Whether `right` may follow `left` within one piece: the two are the encoding of what they
-    /// spell, by merges alone. If all neighbours may, a sequence is the encoding of what it spells.
+    /// Whether `right` may follow `left` within one piece: by merges alone, the two are the
+    /// encoding of their joined bytes.
     ///
     /// If all neighbours may, a sequence is the encoding of its bytes. Byte tokens beside
     /// characters are the exception: they must also not form a character of three or four bytes
@@ -192,8 +192,8 @@ impl BpeTable {
         })
     }
 
-    /// Every token, reachable or not, that a text begins with, the shortest first, each with its
-    /// length. Byte tokens beside characters are not among them.
+    /// Every token, reachable or not, that is a prefix of a text, with its length, the shortest
+    /// first. Byte tokens beside characters are not among them.
     #[inline]
     pub(crate) fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
         let mut node = self.trie.root();
@@ -213,7 +213,7 @@ impl BpeTable {
         }
     }
 
-    /// The same of the reachable tokens alone.
+    /// The same for the reachable tokens alone.
     #[inline]
     pub(super) fn reachable_prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
         let mut node = self.trie.root();
@@ -301,7 +301,7 @@ impl BpeTable {
         }
     }
 
-    /// Appends the tokens of a piece, found in a given way.
+    /// Appends the tokens of a piece, encoded with a given method.
     pub fn encode_piece_by(&self, method: Method, piece: &[u8], out: &mut Vec<TokenId>) {
         match (method, self.whole_piece(piece)) {
             (Method::Backtracking, _) => self.encode_piece(piece, out),
@@ -357,7 +357,7 @@ impl BpeTable {
         (1, self.byte_token(text[0]))
     }
 
-    /// Without what is cached for a while.
+    /// The estimated memory without the caches.
     pub fn memory_bytes(&self) -> usize {
         self.texts.memory_bytes()
             + self.splits.memory_bytes()

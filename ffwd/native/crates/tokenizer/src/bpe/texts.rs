@@ -19,7 +19,8 @@ pub(super) struct Texts {
 impl Texts {
     pub fn new(spec: &BpeSpec) -> Result<Self, BpeError> {
         let mut byte_tokens = Box::new([TokenId(0); 256]);
-        // Beside characters a byte token is for what has no other, not for all that has the byte.
+        // With characters as base, a byte token encodes only characters without a token, not every
+        // text with the byte.
         let allowed = spec.missing_from.filter(|_| spec.base == Base::Bytes);
         let mut next = allowed;
         for (byte, token) in (0..=255u8).zip(spec.byte_tokens) {
@@ -44,7 +45,7 @@ impl Texts {
             given.push((token, &single[byte..=byte]));
         }
         given.sort_unstable();
-        // A byte token that is also listed among the pieces has the same bytes there.
+        // A byte token that is also listed among the pieces must have the same bytes there.
         given.dedup();
         let width = given.last().map_or(0, |(token, _)| token.index() + 1);
         if let Some(&(last, _)) = given.last().filter(|_| width > MAX_IDS) {

@@ -18,7 +18,7 @@ const REACHABLE: u64 = 1 << 23;
 const LABEL_SHIFT: u32 = 24;
 const USED: u64 = 1 << 32;
 const BASE_SHIFT: u32 = 33;
-/// Places come in blocks, within which a child lies wherever its parent's base is.
+/// The size of a block of places. A child lies in the block of its parent's base.
 const BLOCK: usize = 256;
 /// How many blocks are searched for room before a new one is begun.
 const OPEN_BLOCKS: usize = 12;
@@ -70,7 +70,7 @@ pub(super) struct Trie {
 pub(super) type TrieText<'a> = (&'a [u8], TokenId, bool);
 
 impl Trie {
-    /// From texts in order, each of which stands once and is not empty.
+    /// From sorted, distinct texts that are not empty.
     pub fn from_sorted(entries: &[TrieText<'_>]) -> Self {
         let mut builder = Builder::default();
         builder.place_all(entries);

@@ -15,9 +15,9 @@ pub(super) enum Role {
     /// No tokenization of any text contains it: it is no token of the model, or another one with
     /// the same text is preferred.
     Never,
-    /// Merges lead to it, or it is where they begin.
+    /// Merges produce it, or it is in their base.
     Merged,
-    /// No merge leads to it, and yet it is what a piece with just its bytes becomes.
+    /// No merge produces it, but a piece of exactly its bytes is encoded as it.
     WholePiece,
     /// One byte of a character that has no token of its own.
     Byte,
@@ -26,15 +26,16 @@ pub(super) enum Role {
 /// The open piece as a whole, if it has the bytes of a token that no merge produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Whole {
-    /// Nothing such begins with the piece.
+    /// No such token starts with the piece.
     Nothing,
     /// The piece leads here in the trie of those tokens.
     Node(NodeId),
-    /// It consists of just such a token, so it must end here.
+    /// It is exactly such a token, so it must end here.
     Alone,
 }
 
-/// One guess: where the pieces of the text so far end, and what that asks of the text to come.
+/// One hypothesis: where the pieces of the text so far end, and the resulting conditions on the
+/// later text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Hypothesis {
     pub boundary: HypothesisId,
@@ -43,7 +44,7 @@ pub(super) struct Hypothesis {
 
 pub(super) type Hypotheses = SmallVec<[Hypothesis; 2]>;
 
-/// The bytes of a character that has begun in byte tokens: at most three.
+/// The first bytes, at most three, of a character in byte tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pending {
     bytes: [u8; 3],
@@ -60,13 +61,13 @@ impl Pending {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Context {
     pub(super) last: Option<TokenId>,
-    /// Sorted; empty where nothing is known any more.
+    /// Sorted; empty if nothing is known about the text so far.
     pub(super) hypotheses: Hypotheses,
     pub(super) pending: Pending,
 }
 
 impl Context {
-    /// Whether nothing is known of the text so far, since its tokens cannot be placed in it.
+    /// Whether nothing is known about the text so far, because its tokens fit no tokenization.
     pub fn is_lost(&self) -> bool {
         self.hypotheses.is_empty()
     }
@@ -91,7 +92,7 @@ impl std::fmt::Debug for Canonicality {
 }
 
 impl Canonicality {
-    /// `None` where a tokenizer is not exact, or its pieces cannot be told while a text is growing.
+    /// `None` if a tokenizer is not exact, or the pieces of a growing text cannot be determined.
     pub fn new(tokenizer: Arc<Tokenizer>) -> Option<Self> {
         tokenizer.pretokenizer().boundaries()?;
         if !tokenizer.limits().is_empty() || tokenizer.specials().any_text() {
@@ -145,7 +146,7 @@ impl Canonicality {
         self.tokenizer.pretokenizer().boundaries()
     }
 
-    /// Every token that a text begins with, each with its length.
+    /// Every token that is a prefix of a text, with its length.
     pub(super) fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, TokenId)) {
         if let Some(token) = text.first().and_then(|&byte| self.byte_tokens[usize::from(byte)]) {
             found(1, token);
@@ -161,7 +162,7 @@ impl Canonicality {
         self.roles.len()
     }
 
-    /// At the start of a text, or of what comes after a special token.
+    /// The context at the start of a text, or after a special token.
     pub fn start(&self) -> Context {
         let hypothesis = |boundaries: &Boundaries| Hypothesis {
             boundary: boundaries.start(),
@@ -171,7 +172,7 @@ impl Canonicality {
         Context { last: None, hypotheses, pending: Pending::default() }
     }
 
-    /// Whether a piece of which this is known may be just what it is so far.
+    /// Whether a piece in this state may end here.
     pub(super) fn may_close(&self, whole: Whole) -> bool {
         match whole {
             Whole::Nothing | Whole::Alone => true,
@@ -180,7 +181,7 @@ impl Canonicality {
         }
     }
 
-    /// The context after one more token, `None` if no text's tokenization goes on so.
+    /// The context after one more token; `None` if no text's tokenization continues with it.
     pub fn step(&self, context: &Context, token: TokenId) -> Option<Context> {
         let boundaries = self.boundaries()?;
         let role = self.role(token);
@@ -226,7 +227,7 @@ impl Canonicality {
         settle(token, hypotheses, pending)
     }
 
-    /// Whether the tokens that led here are all the tokens of their text.
+    /// Whether the tokens so far are all the tokens of their text.
     pub fn can_end(&self, context: &Context) -> bool {
         let Some(boundaries) = self.boundaries() else { return false };
         context.last.is_none()
@@ -236,9 +237,8 @@ impl Canonicality {
                 })
     }
 
-    /// The context after a token that may have been chosen by something that does not care: `false`
-    /// where the sequence is not canonical any more. Then the context is what its last piece and
-    /// tokens allow to tell.
+    /// The context after a token that may not be canonical; `false` if the sequence is no longer
+    /// canonical. The context then has what its last piece and tokens determine.
     pub(crate) fn follow(&self, context: &Context, token: TokenId) -> (Context, bool) {
         if let Some(next) = self.step(context, token) {
             return (next, true);
@@ -251,7 +251,7 @@ impl Canonicality {
         (self.recover(context, token, text), false)
     }
 
-    /// Places a token in the text with no regard to how its bytes should have been cut.
+    /// Places a token in the text, ignoring where its bytes should have been split.
     fn recover(&self, context: &Context, token: TokenId, text: &[u8]) -> Context {
         let pending = match self.role(token) {
             Role::Byte => self.byte_of_character(context.pending, text).unwrap_or_default(),
@@ -268,7 +268,7 @@ impl Canonicality {
         Context { last: Some(token), hypotheses: hypotheses.collect(), pending }
     }
 
-    /// All guesses about the pieces of a text, whatever its tokens.
+    /// All hypotheses about the pieces of a text, whatever its tokens.
     fn segment(
         &self,
         from: SmallVec<[HypothesisId; 4]>,

@@ -13,12 +13,12 @@ use super::context::{Canonicality, Context};
 
 /// Which texts may follow.
 pub trait Language {
-    /// What of the text so far decides which texts may follow.
+    /// The part of the text so far that determines which texts may follow.
     type State: Clone;
     /// Why a question has no answer, such as a limit that was passed.
     type Error;
 
-    /// The state after one more byte; `None` where no text goes on so.
+    /// The state after one more byte; `None` if no text continues with it.
     fn step(&self, state: &Self::State, byte: u8) -> Result<Option<Self::State>, Self::Error>;
 
     /// Returns whether some text continues with this byte. It is cheaper than the target state, and
@@ -56,12 +56,12 @@ impl Language for Anything {
 /// How far a search for forced tokens goes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForcedOptions {
-    /// A token that crosses the end of the forced bytes counts only if something can follow it
-    /// that is canonical too.
+    /// A token that crosses the end of the forced bytes counts only if it has a canonical
+    /// continuation.
     pub look_ahead: bool,
 }
 
-/// Bytes that continue many texts, those first that merge most rarely with earlier ones.
+/// Bytes that continue many texts; those that rarely merge with earlier ones come first.
 pub const LIKELY_BYTES: &[u8] = b"\",}] :[{\nea1t0n";
 
 /// A token on a path of canonical tokens; the root has none.
@@ -71,7 +71,7 @@ struct Step {
     token: TokenId,
 }
 
-/// Paths of tokens from one place on, which share their beginnings.
+/// Paths of tokens from one place on, with shared prefixes.
 struct Paths {
     steps: Vec<Step>,
 }
@@ -124,7 +124,7 @@ impl Paths {
     }
 }
 
-/// The tokens that all continuations so far begin with; nothing while none has been seen.
+/// The common prefix of all continuations so far; none before the first one.
 struct Common(Option<u32>);
 
 impl Common {
@@ -132,7 +132,7 @@ impl Common {
         self.0 = Some(self.0.map_or(path, |common| paths.common(common, path)));
     }
 
-    /// Whether whatever begins with a path changes nothing.
+    /// Whether continuations that start with a path cannot change the result.
     fn covers(&self, paths: &Paths, path: u32) -> bool {
         self.0.is_some_and(|common| paths.prefix(path, paths.depth(common)) == common)
     }
@@ -180,7 +180,7 @@ impl<L: Language> Cover<'_, L> {
             let here = std::mem::take(&mut reached[at]);
             for (path, context) in here {
                 if common.covers(&paths, path) {
-                    // Nor does anything that begins so change what all have in common.
+                    // Continuations with this prefix do not change the common prefix either.
                     continue;
                 }
                 if at == forced.len() && ends && self.canonicality.can_end(&context) {
@@ -199,8 +199,8 @@ impl<L: Language> Cover<'_, L> {
         Ok(common.0.map(|path| paths.tokens(path)))
     }
 
-    /// The tokens within the forced bytes that are canonical after `context`, and from which no path
-    /// of canonical tokens leads to their end and on.
+    /// The canonical tokens within the forced bytes after `context` from which no path of canonical
+    /// tokens continues past the end of these bytes.
     fn dead_ends(
         &self,
         context: &Context,
@@ -238,7 +238,8 @@ impl<L: Language> Cover<'_, L> {
         Ok(first.into_iter().filter(|(_, lives)| !lives).map(|(token, _)| token).collect())
     }
 
-    /// The canonical tokens that a text begins with, their lengths, and what is known after them.
+    /// The canonical tokens that are prefixes of a text, with their lengths and the contexts after
+    /// them.
     fn steps(
         &self,
         context: &Context,
@@ -254,7 +255,7 @@ impl<L: Language> Cover<'_, L> {
         });
     }
 
-    /// Takes in the path with each token that goes beyond the forced bytes.
+    /// Adds the path with each token that extends past the forced bytes.
     fn cross(
         &self,
         context: &Context,
@@ -264,7 +265,7 @@ impl<L: Language> Cover<'_, L> {
         paths: &mut Paths,
         common: &mut Common,
     ) -> Result<(), L::Error> {
-        // Two different tokens leave nothing in common but the path itself.
+        // Two different tokens have only the path itself in common.
         self.search(context, node, after, &mut |token| {
             let longer = paths.push(path, token);
             common.take(paths, longer);
@@ -272,7 +273,7 @@ impl<L: Language> Cover<'_, L> {
         })
     }
 
-    /// The tokens below a node that are canonical and may come, until `found` has seen enough.
+    /// The canonical allowed tokens below a node, until `found` has seen enough.
     fn search(
         &self,
         context: &Context,
@@ -318,7 +319,7 @@ impl<L: Language> Cover<'_, L> {
     }
 
     /// Returns the children of a node, by the allowed bytes if these are listed. At the root, those
-    /// first that continue many texts, because the search usually ends with its first tokens.
+    /// that continue many texts come first, because the search usually ends with its first tokens.
     fn likely_first<'s>(
         &'s self,
         node: NodeId,
@@ -340,7 +341,7 @@ impl<L: Language> Cover<'_, L> {
         if self.language.may_end(state)? && self.canonicality.can_end(context) {
             return Ok(true);
         }
-        // Mostly a token of one byte will do.
+        // Usually a token of one byte suffices.
         let mut listed = SmallVec::new();
         let all = self.language.list_bytes(state, &mut listed)?;
         for (byte, child) in self.likely_first(NodeId::ROOT, all.then_some(&listed)) {

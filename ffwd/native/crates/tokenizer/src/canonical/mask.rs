@@ -1,4 +1,4 @@
-//! Which tokens may follow canonically, as bits.
+//! The tokens that may follow canonically, as bits.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::context::{Canonicality, Context, Role, Whole};
 struct Readable {
     /// Tokens that others may follow, or come before, in the same piece.
     parts: Box<[u32]>,
-    /// These, and the tokens that are only pieces by themselves: the possible starts of a piece.
+    /// These, and the tokens that occur only as whole pieces: the possible starts of a piece.
     beginnings: Box<[u32]>,
 }
 
@@ -40,10 +40,10 @@ pub enum Restricted {
     Lost,
 }
 
-/// Masks with this many tokens or fewer are looked at token by token.
+/// Masks with at most this many tokens are checked token by token.
 const FEW: u32 = 48;
 
-/// How many bytes of masks are kept, of either kind.
+/// How many bytes of masks are cached, of either kind.
 const MAX_BYTES: usize = 16 << 20;
 
 /// Restricts masks to canonical tokens, for one vocabulary.
@@ -62,7 +62,7 @@ impl CanonicalMasks {
         Self { canonicality, vocabulary, readable: RwLock::default(), forbidden: RwLock::default() }
     }
 
-    /// Takes out of a mask the tokens that are not canonical after `context`.
+    /// Removes from a mask the tokens that are not canonical after `context`.
     pub fn restrict(&self, context: &Context, mask: &mut [u32]) -> Restricted {
         if context.is_lost() {
             return Restricted::Lost;
@@ -84,7 +84,7 @@ impl CanonicalMasks {
         }
     }
 
-    /// Looks at every token of a mask; whether any is left.
+    /// Checks each token of a mask. Returns whether any is left.
     fn one_by_one(&self, context: &Context, mask: &mut [u32]) -> bool {
         let mut any = false;
         for (at, word) in mask.iter_mut().enumerate() {

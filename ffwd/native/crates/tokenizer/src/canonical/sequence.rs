@@ -5,7 +5,7 @@ use crate::vocabulary::{ByteTrie, TokenId};
 use super::context::{Canonicality, Context, Role};
 use super::cover::{Anything, Choice, ForcedOptions};
 
-/// The beginning of a text as tokens that stay what they are however the text goes on.
+/// The prefix of a text as tokens that no continuation changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     /// The tokens that stay.
@@ -14,20 +14,20 @@ pub struct Partial {
     pub bytes: usize,
 }
 
-/// Tokens without those at their end that would be others once the text goes on.
+/// Tokens without those at their end that a continuation could change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Healed {
     /// How many of the tokens remain.
     pub kept: usize,
-    /// The text of those that do not.
+    /// The text of the removed tokens.
     pub cut: Vec<u8>,
 }
 
-/// How far before the end of a text its tokens are looked at when it is healed.
+/// How far before the end of a text healing examines its tokens.
 const HEALED_TOKENS: usize = 24;
 
 impl Canonicality {
-    /// All tokens that some text has, for a [`Choice`] where there is no vocabulary.
+    /// All tokens that occur in some text, as a [`Choice`] without a vocabulary.
     pub fn trie(&self) -> ByteTrie {
         let tokens = (0..self.width() as u32).map(TokenId);
         let mut texts: Vec<(&[u8], TokenId)> = tokens
@@ -38,7 +38,7 @@ impl Canonicality {
         ByteTrie::from_sorted(&texts)
     }
 
-    /// The context after tokens, of which some may not be canonical.
+    /// The context after tokens, some of which may not be canonical.
     pub fn after(&self, tokens: &[TokenId]) -> Context {
         tokens.iter().fold(self.start(), |context, &token| self.follow(&context, token).0)
     }
@@ -72,7 +72,7 @@ impl Canonicality {
         self.table().text(token).is_empty()
     }
 
-    /// The tokens that `text` begins with after `recent` tokens, however it goes on or if it ends.
+    /// The tokens that start every continuation of `text` after `recent` tokens, its end included.
     pub fn tokenize_partial(&self, choice: Choice<'_>, recent: &[TokenId], text: &[u8]) -> Partial {
         let context = self.after(recent);
         let options = ForcedOptions::default();
@@ -90,7 +90,7 @@ impl Canonicality {
         Partial { tokens, bytes }
     }
 
-    /// Takes back the tokens, at most `max_rollback`, that may be others once the text goes on.
+    /// Removes the tokens, at most `max_rollback`, that a continuation could change.
     pub fn heal(&self, choice: Choice<'_>, tokens: &[TokenId], max_rollback: usize) -> Healed {
         let text_start =
             tokens.iter().rposition(|&token| self.is_special(token)).map_or(0, |at| at + 1);

@@ -4,9 +4,9 @@ use crate::vocabulary::TokenId;
 
 use super::context::{Canonicality, Context};
 
-/// How many tokens lie between two contexts that are kept for good.
+/// The number of tokens between two permanently stored contexts.
 const STRIDE: usize = 256;
-/// And between two of those that are kept of the last tokens.
+/// The number of tokens between two stored contexts among the last tokens.
 const STEP: usize = 16;
 /// For how many contexts room is made at a time.
 const ROOM: usize = 8;
@@ -14,7 +14,7 @@ const ROOM: usize = 8;
 /// A context, and how many tokens before it were not canonical.
 type TrailPosition = (Context, usize);
 
-/// Knows the context after the tokens of one sequence, and how far they are canonical.
+/// The context after the tokens of one sequence, and how far they are canonical.
 #[derive(Clone, Debug)]
 pub struct Trail {
     /// After every `STRIDE` tokens, from the start on, up to where `recent` begins.
@@ -40,8 +40,8 @@ impl Trail {
         Self { kept: first(), recent: first(), current: start, strays: 0, length: 0 }
     }
 
-    /// The context after `tokens`, which are those of the last time and more, unless
-    /// [`Self::shorten`] was told otherwise.
+    /// The context after `tokens`, which continue those of the last call unless [`Self::shorten`]
+    /// was called.
     pub fn after(&mut self, canonicality: &Canonicality, tokens: &[TokenId]) -> &Context {
         for &token in tokens.get(self.length..).unwrap_or_default() {
             let (next, canonical) = canonicality.follow(&self.current, token);
@@ -59,7 +59,7 @@ impl Trail {
         &self.current
     }
 
-    /// How many tokens could not be where they are in any tokenization.
+    /// How many tokens are at positions that no tokenization gives them.
     pub fn strays(&self) -> usize {
         self.strays
     }

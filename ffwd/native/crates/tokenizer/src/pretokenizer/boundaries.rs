@@ -1,6 +1,6 @@
 //! The ends of a text's pieces, before the whole text is known.
 //!
-//! A pre-tokenizer decides with the whole text. This automaton reads a text byte by byte, is told
+//! A pre-tokenizer decides with the whole text. This automaton reads a text byte by byte, receives
 //! the ends of pieces, and rejects those that no continuation of the text makes true.
 //!
 //! A state is a set of *accounts*, one [`StageHypothesis`] for each stage: the open piece of each
@@ -56,7 +56,7 @@ pub struct Boundaries {
     classes: Arc<Classes>,
     /// By state and class.
     steps: Vec<u32>,
-    /// The classes with which a state goes on.
+    /// The classes that continue a state.
     alive: Vec<ClassSet>,
     closes: Vec<Option<HypothesisId>>,
     ends: Vec<bool>,
@@ -106,7 +106,8 @@ impl Boundaries {
         HypothesisId::new(0, DecoderNode::START)
     }
 
-    /// Continues the open piece with this byte; none if no text is split in that way, or is UTF-8.
+    /// Continues the open piece with this byte; `None` if no text is split in that way, or the byte
+    /// is not UTF-8.
     #[inline]
     pub fn step(&self, hypothesis: HypothesisId, byte: u8) -> Option<HypothesisId> {
         let state = hypothesis.state();
@@ -123,8 +124,8 @@ impl Boundaries {
         }
     }
 
-    /// The open piece, which has a character at least, ends here, and a new one is open. There is
-    /// one hypothesis about what must follow, or none where no text is cut here.
+    /// Ends the open piece, which has at least one character, and opens a new one. `None` if no
+    /// text is split here.
     #[inline]
     pub fn close(&self, hypothesis: HypothesisId) -> &[HypothesisId] {
         if hypothesis.node() == DecoderNode::START {
@@ -147,7 +148,7 @@ impl Boundaries {
     }
 }
 
-/// Values and their numbers, in the order in which they came.
+/// Values and their numbers, in the order of insertion.
 struct Interner<T> {
     values: Vec<T>,
     ids: FxHashMap<T, u32>,
@@ -189,7 +190,7 @@ impl AccountId {
     const ENDED: Self = Self(u32::MAX);
 }
 
-/// An account: of each stage, which of its hypotheses.
+/// An account: one hypothesis of each stage, by number.
 type Parts = Vec<u32>;
 
 #[derive(Default)]
@@ -207,7 +208,7 @@ impl Account {
     }
 }
 
-/// All accounts that any text leads to.
+/// All accounts that some text reaches.
 struct Accounts {
     accounts: Vec<Account>,
 }
@@ -307,7 +308,7 @@ impl Accounts {
         }
     }
 
-    /// The viable ones among what several accounts lead to.
+    /// The viable successors of several accounts.
     fn union<'a>(
         &'a self,
         members: &[AccountId],

@@ -1,4 +1,4 @@
-//! Classes of characters: those that no pattern of a pre-tokenizer tells apart.
+//! Classes of characters that no pattern of a pre-tokenizer distinguishes.
 
 use regex_syntax::hir::ClassUnicode;
 use rustc_hash::FxHashMap;
@@ -94,14 +94,14 @@ pub struct Classes {
     lead: [u16; 256],
     /// By the node, and the lower bits of the next byte.
     follow: Vec<[u16; 64]>,
-    /// Classes of the characters that begin as the node says.
+    /// Classes of the characters that start with the node's bytes.
     below: Vec<ClassSet>,
     count: usize,
     replacement: ClassId,
 }
 
 impl Classes {
-    /// The coarsest classes that each of the sets is a union of, and for each set that union.
+    /// The coarsest classes such that each set is a union of some, and these unions.
     pub fn new(sets: &[ClassUnicode]) -> Result<(Self, Vec<ClassSet>), LimitExceeded> {
         let mut cuts: Vec<u32> = vec![0, 0xD800, 0xE000, 0x11_0000];
         for range in sets.iter().flat_map(ClassUnicode::iter) {
@@ -236,7 +236,7 @@ impl Classes {
         self.ascii.get(usize::from(byte)).copied()
     }
 
-    /// The classes of the characters that begin as `node` says.
+    /// The classes of the characters that start with the bytes of `node`.
     #[inline]
     pub fn below(&self, node: DecoderNode) -> ClassSet {
         self.below[usize::from(node.0)]
@@ -276,7 +276,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// [`INVALID`] where nothing goes on. There are fewer than 2^15 nodes: 17,408 blocks of 64
+    /// [`INVALID`] without a continuation. There are fewer than 2^15 nodes: 17,408 blocks of 64
     /// code points, 272 above them and 5 first bytes.
     fn add(&mut self, node: [u16; 64]) -> u16 {
         if !self.nodes.is_empty() && node == [INVALID; 64] {

@@ -97,12 +97,12 @@ impl Dfa {
         Ok(dfa)
     }
 
-    /// Whether a match begins at every place of every text, except at its end.
+    /// Whether a match starts at every position of every text, except at its end.
     pub fn covers(&self) -> bool {
         self.covers
     }
 
-    /// A class of which a character may stand where no match begins.
+    /// A class with a character at which no match may start.
     fn find_uncovered(&self, classes: &Classes) -> Option<ClassId> {
         let mut seen: FxHashSet<Row> = FxHashSet::default();
         let mut stack = vec![self.start];
@@ -135,7 +135,7 @@ impl Dfa {
         self.begins.contains(class)
     }
 
-    /// How many ASCII characters come first with which no match begins.
+    /// The number of leading ASCII characters that start no match.
     #[inline]
     pub fn count_idle(&self, text: &[u8]) -> usize {
         let busy = |&byte: &u8| !self.idle.get(usize::from(byte)).copied().unwrap_or_default();
@@ -151,8 +151,8 @@ impl Dfa {
         from: usize,
         memo: &mut Memo,
     ) -> Option<usize> {
-        // Most matches are a few ASCII characters, and what is behind them is decided at once.
-        // No match is empty, so `from` stands for none.
+        // Most matches are a few ASCII characters, and the character after them decides at once. No
+        // match is empty, so `from` means none.
         let mut scan = Scan { row: self.start, at: from, end: from };
         for &byte in text.get(from..).unwrap_or_default().iter().take(CHECKPOINT) {
             let Some(class) = classes.of_ascii(byte) else { break };
@@ -225,7 +225,7 @@ struct Scan {
     end: usize,
 }
 
-/// How far apart the places are that a scan remembers.
+/// The distance between the positions that a scan records.
 const CHECKPOINT: usize = 16;
 
 /// Results of scans about the text after their match.
@@ -253,7 +253,7 @@ impl Memo {
         }
     }
 
-    /// Whether going on makes sense.
+    /// Whether to continue the scan.
     fn pass(&mut self, row: Row, at: usize) -> bool {
         if at <= self.until && self.hopeless.contains(&(row, at)) {
             return false;

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use ffwd_bounds::error::LimitExceeded;
 
-/// Why stages are no pre-tokenizer. Offsets count bytes of the pattern.
+/// Why stages form no supported pre-tokenizer. Offsets count bytes of the pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PreTokenizerError {
     /// The pattern breaks the syntax of its dialect.

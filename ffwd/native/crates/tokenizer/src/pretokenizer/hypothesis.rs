@@ -4,15 +4,15 @@ use super::classes::{ClassId, ClassSet};
 use super::program::{step, PlaceId, Program, Thread};
 use super::stage::{Segment, Stage};
 
-/// One account of a text before it is known how it goes on: where the stage has cut it, and what
-/// is open. It is right if and only if what it asks of the rest of the text comes true.
+/// One account of an incomplete text: where the stage has split it, and what is open. It is right
+/// exactly if the rest of the text meets its conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct StageHypothesis {
     open: OpenSegment,
     /// The threads of the match that is open, best first.
     threads: Vec<Thread>,
-    /// Threads that must never match: they would have been preferred to what was closed, or have
-    /// matched where there is said to be no match. Sorted.
+    /// Threads that must never match: they would have been preferred to a closed match, or
+    /// contradict a gap. Sorted.
     refuted: Vec<Thread>,
     /// The class of the next character.
     next: ClassSet,
@@ -47,7 +47,7 @@ impl StageHypothesis {
     /// A bound on how much work it is to read one more character.
     pub fn cost(&self, program: &Program) -> usize {
         let own = program.cost(&self.threads) + program.cost(&self.refuted);
-        // At most three segments may begin or go on.
+        // At most three segments may begin or continue.
         3 * (own + program.cost(&program.start) + 1)
     }
 
@@ -141,7 +141,7 @@ impl StageHypothesis {
     }
 }
 
-/// The conditions on a text behind a character, of whatever is open.
+/// The conditions on the text after a character, for any open part.
 #[derive(Clone, Debug)]
 struct Rest {
     refuted: Vec<Thread>,
@@ -149,8 +149,8 @@ struct Rest {
 }
 
 impl Rest {
-    /// Adds what threads that must not match become with one more character; false if one of them
-    /// has matched then.
+    /// Adds the successors of threads that must not match after one more character; `false` if one
+    /// of them has matched.
     fn refute(&mut self, program: &Program, threads: &[Thread], class: ClassId) -> bool {
         for thread in threads.iter().filter(|thread| thread.next.contains(class)) {
             for &follower in program.after(thread.place) {
@@ -164,8 +164,8 @@ impl Rest {
         !self.next.is_empty()
     }
 
-    /// The match of `before` ended in front of the character of `class`, so what was preferred to
-    /// it must not match.
+    /// The match of `before` ended before the character of `class`, so preferred alternatives must
+    /// not match.
     fn after_match(
         mut self,
         before: &StageHypothesis,

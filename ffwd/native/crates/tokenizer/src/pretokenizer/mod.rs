@@ -8,7 +8,7 @@
 //! There are two ways to use it:
 //!
 //! * [`PreTokenizer::pieces`] splits a complete text, by one table for each stage;
-//! * [`PreTokenizer::boundaries`] is for a partial text: an automaton that is told the ends of
+//! * [`PreTokenizer::boundaries`] is for a partial text: an automaton that receives the ends of
 //!   pieces, and rejects those that no continuation makes true.
 //!
 //! # Text that is not UTF-8
@@ -50,7 +50,7 @@ use stage::{Stage, StageDraft};
 /// The most stages of a pre-tokenizer.
 const MAX_STAGES: usize = 16;
 
-/// Cuts texts into pieces.
+/// Splits texts into pieces.
 #[derive(Debug)]
 pub struct PreTokenizer {
     classes: Arc<Classes>,
@@ -87,8 +87,8 @@ impl PreTokenizer {
         self.stages.is_empty()
     }
 
-    /// The same for texts that are being written; none if that takes more states than
-    /// `Self::boundaries_limit` allows.
+    /// The same for partial texts; `None` if that takes more states than `Self::boundaries_limit`
+    /// allows.
     pub fn boundaries(&self) -> Option<&Boundaries> {
         self.boundaries.as_ref().ok()
     }

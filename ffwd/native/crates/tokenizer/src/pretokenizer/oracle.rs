@@ -79,7 +79,7 @@ fn find(node: &Syntax, text: &[char], at: usize) -> Option<usize> {
     end
 }
 
-/// The pieces of a text as one stage cuts it.
+/// The pieces of a text after one stage.
 fn split(node: &Syntax, invert: bool, behavior: Behavior, text: &[char]) -> Vec<Vec<char>> {
     let mut parts: Vec<(Vec<char>, bool)> = Vec::new();
     let (mut at, mut gap) = (0, 0);
@@ -123,7 +123,7 @@ fn split(node: &Syntax, invert: bool, behavior: Behavior, text: &[char]) -> Vec<
     pieces
 }
 
-/// Stages that cut texts slowly.
+/// Stages that split texts slowly.
 pub struct Oracle(Vec<(Syntax, bool, Behavior)>);
 
 impl Oracle {

@@ -1,4 +1,4 @@
-//! Text, cut into pieces by all stages of a pre-tokenizer.
+//! The pieces of a text after all stages of a pre-tokenizer.
 
 use super::dfa::Memo;
 use super::PreTokenizer;
@@ -22,7 +22,7 @@ pub struct Pieces<'p, 't> {
     levels: Vec<Level>,
 }
 
-/// The piece of one stage that is being cut further.
+/// The piece of one stage that is being split further.
 #[derive(Debug, Default)]
 struct Level {
     end: usize,

@@ -1,5 +1,4 @@
-//! A pattern as a list of threads: what a backtracking engine would try, in the order in which
-//! it would.
+//! A pattern as a list of threads: the alternatives of a backtracking engine, in its order.
 
 use regex_syntax::hir::ClassUnicode;
 use rustc_hash::FxHashMap;
@@ -17,7 +16,7 @@ impl PlaceId {
     pub const MATCH: Self = Self(0);
 }
 
-/// One way to go on: from this place, if the next character is of one of these classes.
+/// One continuation: from this position, if the next character is of one of these classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Thread {
     pub place: PlaceId,
@@ -41,7 +40,7 @@ impl Program {
         &self.after[usize::from(place.0)]
     }
 
-    /// A bound on how much work it is to read one character with these threads.
+    /// An upper bound on the work of reading one character with these threads.
     pub fn cost(&self, threads: &[Thread]) -> usize {
         let pushed: usize = threads.iter().map(|thread| 1 + self.after(thread.place).len()).sum();
         // Each is compared with those that were pushed before it, at most one at each place.
@@ -74,7 +73,8 @@ enum State {
     Split(usize, usize),
 }
 
-/// A possessive repetition: it is greedy if no match begins where it gives a character back.
+/// A possessive repetition: it equals the greedy one if no match starts where that gives a
+/// character back.
 struct Possessive {
     offset: usize,
     /// The repeated set, if it is one character.
@@ -111,7 +111,7 @@ impl Draft {
         self.sets.len() - 1
     }
 
-    /// The state that reads `node` and goes on at `then`.
+    /// The state that reads `node` and continues at `then`.
     fn add(&mut self, node: &Syntax, then: usize) -> Result<usize, PreTokenizerError> {
         match node {
             Syntax::Empty => Ok(then),
@@ -217,7 +217,8 @@ impl Draft {
     /// The threads that begin in a state, as [`push_thread`] keeps them.
     fn threads(&self, state: usize, unions: &[ClassSet]) -> Vec<Thread> {
         let mut threads = Vec::new();
-        // With what a state was entered before: again makes a difference only with something else.
+        // The conditions under which a state was entered: entering it again matters only with
+        // others.
         let mut entered: FxHashMap<usize, ClassSet> = FxHashMap::default();
         let mut stack = vec![(state, ClassSet::ALL)];
         while let Some((state, next)) = stack.pop() {
@@ -271,7 +272,7 @@ impl Draft {
     }
 }
 
-/// Whether a tree may match the empty text, if under conditions.
+/// Whether a tree may match the empty text, perhaps under conditions.
 fn is_nullable(node: &Syntax) -> bool {
     match node {
         Syntax::Empty | Syntax::Look(_) => true,
@@ -297,8 +298,8 @@ pub(super) fn push_thread(threads: &mut Vec<Thread>, mut thread: Thread) {
     }
 }
 
-/// Reads one character, or the end. Returns whether the threads that were left had matched before
-/// it, and writes those that go on to `into`.
+/// Reads one character, or the end. Writes the continuing threads to `into`, and returns whether
+/// the pattern had matched before it.
 pub(super) fn step(
     program: &Program,
     threads: &[Thread],

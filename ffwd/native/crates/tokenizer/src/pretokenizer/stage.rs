@@ -1,4 +1,4 @@
-//! One stage of a pre-tokenizer: where a pattern matches, and what that cuts.
+//! One stage of a pre-tokenizer: the matches of a pattern, and the resulting splits.
 
 use super::classes::{ClassSet, Classes};
 use super::dfa::{Dfa, Memo};
@@ -11,11 +11,11 @@ use super::syntax::{literal, parse, Dialect, Syntax};
 pub enum Behavior {
     /// Each match is a piece.
     Isolated,
-    /// Matches are removed; supported only if inverted, and if the matches leave nothing out.
+    /// Matches are removed. Supported only if inverted and if the matches cover everything.
     Removed,
     /// A match is joined to the text before it.
     MergedWithPrevious,
-    /// A match is joined to the text behind it.
+    /// A match is joined to the text after it.
     MergedWithNext,
     /// Matches without text between them are one piece.
     Contiguous,
@@ -24,7 +24,7 @@ pub enum Behavior {
 /// One stage, as a tokenizer's file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageSpec {
-    /// Cuts where a pattern matches.
+    /// Splits where a pattern matches.
     Split {
         /// The regular expression.
         pattern: String,
@@ -35,20 +35,20 @@ pub enum StageSpec {
         /// What becomes of the matches.
         behavior: Behavior,
     },
-    /// Like `Split`, for a text that stands for itself.
+    /// Like `Split`, for a verbatim text.
     SplitText {
         /// What is looked for.
         text: String,
         /// As in `Split`.
         invert: bool,
-        /// What becomes of the places where the text stands.
+        /// The treatment of the text's occurrences.
         behavior: Behavior,
     },
     /// The pattern of GPT-2.
     ByteLevelRegex,
     /// Digits are pieces, one by one or as runs.
     Digits {
-        /// Makes each digit a piece of its own; otherwise each run of digits is one.
+        /// Makes each digit a separate piece; otherwise each run of digits is one.
         individual: bool,
     },
     /// Punctuation marks are pieces, or what the behavior makes of them.
@@ -77,7 +77,7 @@ pub(super) enum Segment {
     Gap,
 }
 
-/// Between which segments a piece ends. Two gaps are never cut apart.
+/// The pairs of segments between which a piece ends. Two gaps are never separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cuts {
     /// Between two matches.
@@ -122,7 +122,7 @@ impl Cuts {
 pub(super) struct StageDraft {
     pub draft: Draft,
     cuts: Cuts,
-    /// The pattern, if what it does not match would be lost.
+    /// The pattern, if text that it does not match would be lost.
     must_cover: Option<String>,
 }
 
@@ -187,7 +187,7 @@ impl Stage {
         self.cut_on(classes, text, left, end, memo)
     }
 
-    /// Goes on behind the first segment.
+    /// Continues after the first segment.
     fn cut_on(
         &self,
         classes: &Classes,
@@ -214,8 +214,8 @@ impl Stage {
         end
     }
 
-    /// The end of some gaps at `at` that are seen from the classes of their characters alone, if
-    /// there are any.
+    /// The end of a run of gaps at `at` that the classes of their characters alone show, if there
+    /// are any.
     #[inline]
     fn skip(&self, classes: &Classes, text: &[u8], at: usize) -> Option<usize> {
         let idle = self.dfa.count_idle(&text[at..]);

@@ -1,4 +1,4 @@
-//! A bound on how long compiling takes, whatever the pattern.
+//! A bound on the work of compiling any pattern.
 
 use ffwd_bounds::error::LimitExceeded;
 

@@ -20,17 +20,17 @@ pub struct Decoder {
 /// The differences at the start of a text.
 #[derive(Clone, Debug, Default)]
 pub struct TextStart {
-    /// A space that the text begins with is not part of it, as in the tokenizers that write one
-    /// before each text.
+    /// A space at the start of the text is not part of it, for tokenizers that write one before
+    /// each text.
     pub strip_first_space: bool,
-    /// If that leaves nothing of a token, the text begins with the next one.
+    /// If that leaves a token empty, the text starts with the next one.
     pub strip_every_first_space: bool,
     /// The bytes of tokens at the start of a text, instead of their usual ones and with nothing
     /// dropped.
     pub first_tokens: FxHashMap<TokenId, Box<[u8]>>,
 }
 
-/// One token, found with one look into memory: where its bytes begin, how many they are, and flags.
+/// One token, found with one memory access: the start and number of its bytes, and flags.
 #[derive(Clone, Copy, Debug)]
 struct TokenBytes {
     start: u32,
@@ -60,7 +60,7 @@ impl TokenBytes {
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Whether it is left out where special tokens are.
+    /// Whether it is left out when special tokens are skipped.
     pub(crate) special: bool,
     /// Whether its bytes are whole characters of UTF-8.
     pub(crate) whole: bool,
@@ -183,8 +183,8 @@ impl Decoder {
         Ok(self.gather(tokens, skip_special_tokens, self.has_start())?.0)
     }
 
-    /// The bytes of tokens that follow others, or that a text begins with (`first`); and whether one
-    /// still begins after them.
+    /// The bytes of tokens that follow others or, with `first`, start a text; and whether the text
+    /// still starts after them.
     pub(super) fn gather(
         &self,
         tokens: &[TokenId],

@@ -1,4 +1,4 @@
-//! The tokens of a request so far, their text, and where each token lies in it.
+//! The tokens of a request so far, their text, and the position of each token in it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::vocabulary::TokenId;
 
 /// Tokens and their text, which grow together.
 ///
-/// A token lies on the characters of which it holds at least one byte, so that tokens which share
-/// a character overlap there. On the bytes they never overlap.
+/// A token covers each character that it has a byte of, so tokens that share a character overlap in
+/// characters. In bytes they never overlap.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     decoder: Arc<Decoder>,
@@ -23,7 +23,7 @@ pub struct Sequence {
     text: String,
     characters: usize,
     unfinished: Unfinished,
-    /// Nothing has been written yet, and that makes a difference.
+    /// Whether nothing is written yet and the start of a text differs.
     first: bool,
     prompt: Prompt,
 }
@@ -82,7 +82,7 @@ impl Sequence {
                 start += 1;
             }
         } else if !self.unfinished.is_empty() {
-            // Nothing of the character that has begun is this token's.
+            // The incomplete character has no byte of this token.
             start += 1;
         }
         let end = self.characters + usize::from(!self.unfinished.is_empty());

@@ -1,4 +1,4 @@
-//! Text while its tokens come, up to where it is to stop.
+//! Decoding token by token, up to a stop.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct StopDecoder {
     num_tokens: usize,
 }
 
-/// The text after the stream, on its way to who reads it.
+/// The decoded text that is not returned yet.
 #[derive(Clone, Debug)]
 struct Jail {
     stops: Arc<Stops>,
@@ -42,7 +42,7 @@ struct Jail {
 }
 
 impl StopDecoder {
-    /// The stream may have a prompt behind it, which is not searched.
+    /// The stream may follow a prompt, which is not searched.
     pub fn new(stream: DecodeStream, stops: Arc<Stops>) -> Self {
         let state = stops.start();
         let text = Jail { stops, state, held: String::new(), out: String::new(), stopped: None };
@@ -112,7 +112,7 @@ impl StopDecoder {
         Ok(text.output())
     }
 
-    /// The end: lets go what is held back. Begins anew, unless the text has stopped.
+    /// Ends the text: returns the text held back, and restarts unless the text has stopped.
     pub fn flush(&mut self) -> Output<'_> {
         let Self { stream, text, num_tokens } = self;
         if text.stopped.is_some() {
@@ -139,7 +139,7 @@ impl StopDecoder {
 }
 
 impl Jail {
-    /// Text that needs no copy where nothing is or must be held back.
+    /// Adds text without a copy if nothing is or must be held back.
     #[inline]
     fn pass<'a>(&'a mut self, new: &'a str) -> Output<'a> {
         if new.is_empty() {
@@ -158,7 +158,7 @@ impl Jail {
         self.output()
     }
 
-    /// Takes text in, and lets go what cannot become a stop string any more.
+    /// Adds text, and releases the part that cannot become a stop string.
     fn take(&mut self, new: &str) {
         if self.stopped.is_some() {
             return;
@@ -188,7 +188,7 @@ impl Jail {
         }
     }
 
-    /// Stops at a token that has come.
+    /// Stops at a token.
     fn stop_at(&mut self, token: TokenId, stream: &mut DecodeStream) -> Result<(), UnknownToken> {
         let stops = Arc::clone(&self.stops);
         let Some(stop) = stops.token(token) else { return Ok(()) };
@@ -197,7 +197,7 @@ impl Jail {
             self.out.push_str(stream.step_shown(token)?);
             self.out.push_str(stream.flush());
         } else {
-            // The character that does not go on is text like any other.
+            // A character that stays incomplete is text like any other.
             self.take(stream.flush());
             self.let_go();
         }
@@ -205,7 +205,7 @@ impl Jail {
         Ok(())
     }
 
-    /// Lets go what is held back: no stop string can come of it any more.
+    /// Releases the text held back: it can no longer become a stop string.
     fn let_go(&mut self) {
         self.out.push_str(&self.held);
         self.held.clear();

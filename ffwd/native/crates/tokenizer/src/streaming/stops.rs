@@ -45,14 +45,14 @@ pub struct StopToken {
     pub visible: bool,
 }
 
-/// A string that was found: how many bytes it has, which are the last ones that were read.
+/// A string that was found: the number of its bytes, which are the last ones read.
 #[derive(Clone, Debug)]
 pub struct StopString {
     pub text: Arc<str>,
     pub visible: bool,
 }
 
-/// Stop tokens and strings, made ready. Immutable.
+/// Stop tokens and strings, prepared for the search. Immutable.
 #[derive(Debug)]
 pub struct Stops {
     tokens: FxHashMap<TokenId, StopToken>,
@@ -127,9 +127,9 @@ impl Stops {
         SearchState(self.search.as_ref().map(|search| search.start))
     }
 
-    /// Reads on, up to the end of the first stop string. The first is the one that ends first: a
-    /// caller that reads byte by byte can stop there without the later text, so the result does not
-    /// depend on tokens. Of those that end together it is the longest, which starts first.
+    /// Reads up to the end of the first stop string, which is the one that ends first. So a caller
+    /// can stop there without the later text, and the result does not depend on tokens. Of those
+    /// that end together, the longest counts, which starts first.
     #[inline]
     pub(crate) fn read(&self, state: &mut SearchState, text: &str) -> Option<Found<'_>> {
         let (Some(search), SearchState(Some(state))) = (&self.search, state) else {

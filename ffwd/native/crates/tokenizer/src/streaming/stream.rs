@@ -1,4 +1,4 @@
-//! Text while its tokens come.
+//! Decoding token by token.
 
 use std::sync::Arc;
 
@@ -7,15 +7,14 @@ use super::error::UnknownToken;
 use super::unfinished::Unfinished;
 use crate::vocabulary::TokenId;
 
-/// The text of tokens that come one by one: together it is [`Decoder::decode`] of all of them.
+/// Decodes tokens one by one; the texts join to [`Decoder::decode`] of all of them.
 ///
-/// Text is held back only while it ends in the beginning of a character; [`flush`](Self::flush)
-/// gives what is left at the end.
+/// Only an incomplete character is held back; [`flush`](Self::flush) returns the rest at the end.
 #[derive(Clone, Debug)]
 pub struct DecodeStream {
     decoder: Arc<Decoder>,
     skip_special_tokens: bool,
-    /// Nothing has been written yet, and that makes a difference.
+    /// Whether nothing is written yet and the start of a text differs.
     first: bool,
     unfinished: Unfinished,
     out: String,
@@ -29,8 +28,8 @@ impl DecodeStream {
         Self { decoder, skip_special_tokens, first, unfinished, out: String::new() }
     }
 
-    /// Begins behind a prompt: what its last text ends with decides how the stream's text begins.
-    /// A special token ends a text, so that only what comes after the last one counts.
+    /// A stream after a prompt, whose last text determines how the stream's text starts. A special
+    /// token ends a text, so only the tokens after the last one count.
     pub fn after(&mut self, prompt: &[TokenId]) -> Result<(), UnknownToken> {
         self.restart();
         let mut begin = 0;
@@ -95,7 +94,7 @@ impl DecodeStream {
         Ok(out)
     }
 
-    /// The end: U+FFFD if the text ends within a character. Begins anew.
+    /// Ends the text: returns U+FFFD if it ends within a character. Restarts.
     pub fn flush(&mut self) -> &str {
         self.out.clear();
         self.unfinished.finish(&mut self.out);

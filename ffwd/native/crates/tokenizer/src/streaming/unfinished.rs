@@ -1,4 +1,4 @@
-//! The end of a text of which more bytes may come: the beginning of a character.
+//! The incomplete character at the end of a text.
 
 use std::str::{from_utf8, Utf8Error};
 
@@ -39,7 +39,7 @@ impl Unfinished {
                 }
                 Err(error) if may_go_on(error) => self.length += 1,
                 Err(_) => {
-                    // The byte is not part of it, and is looked at again.
+                    // The byte is not part of it, and is examined again.
                     out.push(char::REPLACEMENT_CHARACTER);
                     self.length = 0;
                     continue;
@@ -64,7 +64,7 @@ impl Unfinished {
         }
     }
 
-    /// No more bytes come: what has begun is malformed. Returns whether something had.
+    /// Ends the text: an incomplete character is malformed. Returns whether there was one.
     pub fn finish(&mut self, out: &mut String) -> bool {
         let begun = !self.is_empty();
         if begun {

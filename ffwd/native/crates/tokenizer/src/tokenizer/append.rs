@@ -11,8 +11,8 @@ use crate::vocabulary::TokenId;
 
 /// A text that grows at its end, and the number of its tokens at every moment.
 ///
-/// The count is that of encoding the text so far on its own, special tokens as text. Bytes at the
-/// end that are not yet a whole character are left out of it until the character is complete.
+/// The count is that of encoding the text so far alone, with special tokens as text. Bytes of an
+/// incomplete character at the end are not counted until it is complete.
 pub struct AppendEncoder {
     tokenizer: Arc<Tokenizer>,
     options: PartOptions,
@@ -24,8 +24,8 @@ pub struct AppendEncoder {
 impl AppendEncoder {
     /// An empty text.
     ///
-    /// With a tokenizer that normalizes, and unless that is switched off, text that it would
-    /// change or might change is refused when it comes.
+    /// If the tokenizer normalizes, and normalization is on, appended text that it could change is
+    /// refused.
     pub fn new(tokenizer: Arc<Tokenizer>, options: PartOptions) -> Result<Self, TextError> {
         let progress = Progress::new(tokenizer.boundaries(options.pretokenize)?);
         Ok(Self { tokenizer, options, progress, spaced: false })
@@ -78,7 +78,7 @@ impl AppendEncoder {
         })
     }
 
-    /// Goes back to the first `length` bytes of the text; does nothing if it has no more.
+    /// Truncates the text to its first `length` bytes; does nothing if it is shorter.
     pub fn truncate(&mut self, length: usize) {
         let Ok(boundaries) = self.tokenizer.boundaries(self.options.pretokenize) else { return };
         if length == 0 {

@@ -28,7 +28,7 @@ impl Tokenizer {
             true => 1,
             false => threads.unwrap_or_else(available).clamp(1, texts.len().max(1)),
         };
-        // The long ones first, so that no thread is left with one at the end.
+        // Long texts first, so that none is left for one thread at the end.
         let mut order: Vec<usize> = (0..texts.len()).collect();
         if threads > 1 {
             order.sort_by_key(|&index| std::cmp::Reverse(texts[index].len()));
@@ -42,7 +42,7 @@ impl Tokenizer {
             out
         };
         let mut encoded: Vec<Encoded> = std::thread::scope(|scope| {
-            // Threads that cannot be had are done without.
+            // Threads that cannot be started are not needed.
             let helpers: Vec<_> = (1..threads)
                 .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
                 .collect();

@@ -18,7 +18,7 @@ pub(super) enum Part<'t> {
         token: TokenId,
         place: TextRange,
     },
-    /// `dummy`: the first byte is a space that the tokenizer writes there.
+    /// `dummy`: the first byte is the space that the tokenizer adds.
     Text {
         text: &'t [u8],
         dummy: bool,
@@ -29,9 +29,9 @@ pub(super) enum Part<'t> {
 /// The range of a part of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextRange {
-    /// A stretch of the text as it is.
+    /// A part of the text without changes.
     pub raw: (usize, usize),
-    /// Which part of that stretch once it is normalized; `None`: all of it.
+    /// The range within the normalized part; `None` for all of it.
     pub normalized: Option<(usize, usize)>,
 }
 
@@ -52,7 +52,7 @@ impl Tokenizer {
         Ok(out)
     }
 
-    /// The tokens of a stretch in the middle of a text: only cut and merged.
+    /// The tokens of a part in the middle of a text: only split and merged.
     #[cfg(test)]
     pub(crate) fn encode_part(&self, text: &[u8], out: &mut Vec<TokenId>) {
         self.encode_pieces(&self.pretokenizer, text, Method::Backtracking, out);
@@ -88,8 +88,8 @@ impl Tokenizer {
         Ok(self.count_up_to(text, usize::MAX, options)?.unwrap_or(usize::MAX))
     }
 
-    /// How many tokens a text has; `None` if they are more than `limit`. Reads no more of the
-    /// text than it takes to know that.
+    /// How many tokens a text has; `None` if they are more than `limit`. Reads only as much of the
+    /// text as that needs.
     pub fn count_up_to(
         &self,
         text: &[u8],
@@ -196,7 +196,7 @@ impl Tokenizer {
         }
     }
 
-    /// A token that was found; `first`: at the beginning of the text.
+    /// A found token; `first`: at the start of the text.
     fn cut_token(
         &self,
         token: TokenId,
@@ -212,7 +212,7 @@ impl Tokenizer {
         f(Part::Token { token, place })
     }
 
-    /// The stretch between tokens that are found in the text as it is.
+    /// The part between tokens that are found in the unchanged text.
     fn cut_stretch(
         &self,
         text: &[u8],
@@ -243,7 +243,7 @@ impl Tokenizer {
         })
     }
 
-    /// A stretch of normalized text in which nothing is looked for any more.
+    /// A part of normalized text that is not searched any more.
     fn cut_text(
         &self,
         text: &[u8],

@@ -12,7 +12,7 @@ use super::Tokenizer;
 use crate::bpe::{Base, BpeTable, PieceAppender, PieceIntervals};
 use crate::pretokenizer::Boundaries;
 
-/// How far apart the places are at which hypotheses are kept.
+/// The distance between the positions with stored hypotheses.
 const MARK: usize = 32;
 
 /// The counts of pieces longer than this are kept.
@@ -23,11 +23,10 @@ const LONG: usize = 64;
 /// The count is that of encoding the stretch on its own, special tokens as text and, unless that
 /// is switched off, with the dummy space that the tokenizer writes before it.
 ///
-/// The pieces of a stretch soon are those of the whole text, whatever stands before it: from
-/// where the hypotheses about both are the same, the two counts grow alike. And near the end of
-/// the stretch the hypotheses about the whole text are known. So a count costs no more than
-/// reading a few dozen bytes, unless the stretch begins within a piece of thousands, which is
-/// then read once.
+/// The pieces of a stretch soon equal those of the whole text, whatever stands before it. From the
+/// position on where the hypotheses about both agree, the two counts grow alike. Near the end of
+/// the stretch the hypotheses about the whole text are stored. So a count reads a few dozen bytes,
+/// unless the stretch starts within a piece of thousands, which is then read once.
 pub struct IntervalCounter {
     tokenizer: Arc<Tokenizer>,
     options: PartOptions,
@@ -46,14 +45,14 @@ struct CountedPieces {
     /// The hypotheses at multiples of [`MARK`]: at the `i`-th, `lives[marks[i]..marks[i + 1]]`.
     marks: Vec<usize>,
     lives: Vec<Live>,
-    /// By where they begin, pieces that are longer than [`LONG`] at some mark, up to the mark
-    /// after it at least.
+    /// Pieces that are longer than [`LONG`] at some mark, by their starts; read at least up to the
+    /// next mark.
     long: FxHashMap<usize, PieceAppender>,
 }
 
 impl IntervalCounter {
-    /// Reads a text, which must be UTF-8 unless it is all one piece, and of a kind that the
-    /// tokenizer does not normalize.
+    /// Reads a text that the tokenizer does not normalize. It must be UTF-8 unless it is all one
+    /// piece.
     pub fn new(
         tokenizer: Arc<Tokenizer>,
         text: &[u8],
@@ -145,7 +144,8 @@ impl CountedPieces {
         Ok(pieces)
     }
 
-    /// Keeps the hypotheses at a place, and the counts of their long pieces up to the next mark.
+    /// Stores the hypotheses at a position, and the counts of their long pieces up to the next
+    /// mark.
     fn mark(&mut self, table: &BpeTable, text: &[u8], at: usize, lives: &[Live]) {
         self.marks.push(self.lives.len());
         self.lives.extend_from_slice(lives);
@@ -177,7 +177,7 @@ impl CountedPieces {
         tokenizer: &Tokenizer,
         mut stretch: LastStretch<'_>,
     ) -> Result<usize, TextError> {
-        // The stretch on its own, until it goes on as the whole text does.
+        // Reads the stretch alone until it agrees with the whole text.
         let (text, start) = (stretch.text, stretch.start);
         let end = text.len();
         let mut lives = beginning(boundaries, start);
@@ -236,7 +236,7 @@ struct LastStretch<'t> {
     /// Whether it is written after a dummy space.
     spaced: bool,
     recent: LongPieces,
-    /// The piece with the dummy space as far as it was read, and what is known of it.
+    /// The part of the piece with the dummy space that was read, with its encoding.
     head: Vec<u8>,
     head_recent: LongPieces,
 }
@@ -270,8 +270,8 @@ impl<'t> LastStretch<'t> {
     }
 }
 
-/// Whether the hypotheses about a stretch are those about the whole text, and how many tokens the
-/// stretch and the whole text then have before the first of them.
+/// If the hypotheses about a stretch equal those about the whole text, the number of tokens that
+/// each has before the first of them.
 fn same(stretch: &[Live], whole: &[Live]) -> Option<(usize, usize)> {
     let (before, behind) = (stretch.first()?.before, whole.first()?.before);
     let alike = |(a, b): (&Live, &Live)| {

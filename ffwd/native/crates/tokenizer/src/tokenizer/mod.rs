@@ -63,7 +63,7 @@ pub struct TokenizerParts {
     pub stages: Vec<StageSpec>,
     /// The added tokens, control tokens among them.
     pub specials: Vec<SpecialToken>,
-    /// What is done to a text before it is cut.
+    /// The changes to a text before it is split.
     pub normalizer: Normalizer,
     /// The space that is written before texts, if one is.
     pub dummy_space: Option<DummySpace>,
@@ -88,7 +88,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Puts the parts together.
+    /// Builds a tokenizer of its parts.
     ///
     /// # Errors
     /// A part is invalid or too large, or `vocab_size` is too small for the ids.
@@ -126,7 +126,7 @@ impl Tokenizer {
         &self.table
     }
 
-    /// How texts are cut into pieces.
+    /// How texts are split into pieces.
     pub fn pretokenizer(&self) -> &PreTokenizer {
         &self.pretokenizer
     }

@@ -16,11 +16,11 @@ use crate::vocabulary::TokenId;
 pub enum Writing {
     /// One character of GPT-2's alphabet for each byte.
     ByteLevel,
-    /// As it is, but for these strings, which stand for others: `▁` for a space.
+    /// Verbatim, except that these strings stand for others: `▁` for a space.
     Characters(Vec<(String, String)>),
 }
 
-/// Hundreds of thousands of pieces and merges are borrowed from the JSON text where they can be.
+/// The hundreds of thousands of pieces and merges borrow from the JSON text if possible.
 #[derive(Deserialize)]
 struct Section<'a> {
     #[serde(borrow)]
@@ -138,11 +138,11 @@ fn refused(message: impl Into<String>) -> TokenizerError {
     TokenizerError::Model(message.into())
 }
 
-/// Reads a whole tokenizer.json, of which only the model counts, or that model alone.
+/// Reads the model of a tokenizer.json, or that section alone.
 ///
-/// `exclude`: ids that are no pieces, such as special tokens that stand in the vocabulary; merges
-/// that they are part of are left out. The same goes for pieces that a byte-level model writes
-/// outside of its alphabet, which no text can become. `missing_from`: see [`BpeSpec`].
+/// `exclude`: ids that are no pieces, such as special tokens of the vocabulary; merges that need
+/// them are dropped. So are pieces that a byte-level model writes outside of its alphabet, because
+/// no text becomes them. `missing_from`: see [`BpeSpec`].
 pub fn read_model(
     json: &[u8],
     writing: &Writing,

@@ -10,7 +10,7 @@ use super::error::TextError;
 /// The first character that composition could change or move.
 const FIRST_TO_COMPOSE: char = '\u{300}';
 
-/// A normalizer: canonical composition, and then the strings that are written for others.
+/// A normalizer: canonical composition, then replacements of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Normalizer {
     /// Unicode's normalization form C.
@@ -36,8 +36,8 @@ impl Normalizer {
         Ok(text)
     }
 
-    /// Whether a text stays as it is, and so does each of its parts, whatever stands around it.
-    /// If not, where it is known to change.
+    /// Whether a text and each of its parts stay unchanged in any context. If not, the first
+    /// position that may change.
     pub(super) fn keeps(&self, text: &[u8]) -> Result<(), TextError> {
         if self.compose {
             let read = utf8(text)?;

@@ -1,7 +1,7 @@
 //! The positions of tokens in a text.
 //!
 //! A token of text has the range of its bytes. If normalization has changed the text, it has the
-//! range of the original bytes: for a composed character all that was composed. The space that a
+//! range of the original bytes: for a composed character, all bytes of its parts. The space that a
 //! tokenizer adds before a text has an empty range.
 
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ pub struct Located {
 }
 
 impl Tokenizer {
-    /// The tokens of a text and where they lie.
+    /// The tokens of a text and their positions.
     pub fn encode_with_offsets(
         &self,
         text: &[u8],
@@ -64,7 +64,7 @@ impl Tokenizer {
                 let before = out.tokens.len();
                 let splitter = self.splitter(places.options.part.pretokenize);
                 self.encode_pieces(splitter, text, places.options.method, &mut out.tokens);
-                // The space that is written before the text has no place in it.
+                // The space that is added before the text has an empty range.
                 let written = usize::from(dummy);
                 let first = place.normalized.map_or(0, |(start, _)| start);
                 let mut at = 0;
@@ -84,12 +84,12 @@ impl Tokenizer {
     }
 }
 
-/// From places in normalized stretches to places in the text.
+/// Maps positions in normalized parts to positions in the text.
 struct OffsetMap<'t> {
     text: &'t [u8],
     tokenizer: &'t Tokenizer,
     options: &'t EncodeOptions,
-    /// The last stretch that was asked about; `None` in it: it stays as it is.
+    /// The last requested part; `None` in it if the part is unchanged.
     stretch: Option<((usize, usize), Option<Aligned>)>,
 }
 
@@ -140,8 +140,8 @@ impl Aligned {
         Ok(Some(aligned))
     }
 
-    /// A text is composed stretch by stretch, each from one character that joins nothing before it up
-    /// to the next.
+    /// A text is composed part by part. A part starts at a character that joins nothing before it,
+    /// and ends at the next such character.
     fn composed(self) -> Self {
         let Ok(text) = std::str::from_utf8(&self.text) else { return self };
         let starts = text.char_indices().filter(|&(_, c)| begins_anew(c)).map(|(at, _)| at);
@@ -194,8 +194,8 @@ impl Aligned {
     }
 }
 
-/// Places in bytes as places in characters, where a character of which a place has only a part
-/// counts as all of it. `offsets` must not go back.
+/// Converts byte offsets to character offsets; a partly covered character counts as whole.
+/// `offsets` must not decrease.
 pub fn in_characters(text: &[u8], offsets: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut start = Characters::new(text);
     let mut end = Characters::new(text);
@@ -211,7 +211,7 @@ pub fn in_characters(text: &[u8], offsets: &[(usize, usize)]) -> Vec<(usize, usi
         .collect()
 }
 
-/// How many characters of a text begin before a place that only moves on.
+/// How many characters of a text begin before a position that never decreases.
 struct Characters<'t> {
     text: &'t [u8],
     at: usize,

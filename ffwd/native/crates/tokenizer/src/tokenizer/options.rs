@@ -12,7 +12,7 @@ pub struct DummySpace {
     pub before_space: bool,
 }
 
-/// Before which stretches of a text a dummy space is written.
+/// The parts of a text that get a dummy space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Before the text, also if it begins with a special token.
@@ -24,28 +24,28 @@ pub enum Scope {
 }
 
 impl DummySpace {
-    /// Whether there is one before a text that begins with this byte.
+    /// Whether a text that starts with this byte gets one.
     pub(super) fn is_before(self, first: u8) -> bool {
         self.before_space || first != b' '
     }
 }
 
-/// How a whole text is encoded. The default is what the tokenizer itself does with a text, but
-/// for special tokens, which are text.
+/// How a whole text is encoded. The default is the tokenizer's own treatment, except that special
+/// tokens are text.
 #[derive(Clone, Debug)]
 pub struct EncodeOptions {
-    /// What is done with special tokens in the text.
+    /// The treatment of special tokens in the text.
     pub special: SpecialPolicy,
     /// Which algorithm encodes a piece.
     pub method: Method,
-    /// What is done with the text between special tokens.
+    /// The treatment of the text between special tokens.
     pub part: PartOptions,
 }
 
 /// How a stretch of text without special tokens is encoded.
 #[derive(Clone, Copy, Debug)]
 pub struct PartOptions {
-    /// Cut the text into pieces first; otherwise all of it is one piece.
+    /// Split the text into pieces first; otherwise all of it is one piece.
     pub pretokenize: bool,
     /// Apply the tokenizer's normalizer.
     pub normalize: bool,

@@ -1,4 +1,4 @@
-//! Which pieces of text are single tokens: most are, so this is the first thing to find out.
+//! The pieces of text that are single tokens: most are, so this look-up comes first.
 
 use crate::bpe::BpeTable;
 use crate::vocabulary::TokenId;
@@ -6,7 +6,7 @@ use crate::vocabulary::TokenId;
 /// Pieces shorter than this are kept as numbers.
 const SHORT: usize = 8;
 
-/// Spreads what differs over all bits: 2^64 over the golden ratio.
+/// Spreads differences over all bits: 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// No token has this id.
@@ -69,7 +69,7 @@ impl PieceMap {
         map
     }
 
-    /// The token that a piece of a text is. The text around it helps to read it in one go.
+    /// The token of a piece of a text. The text around it allows one wide read.
     #[inline(always)]
     pub fn get(&self, table: &BpeTable, text: &[u8], start: usize, end: usize) -> Option<TokenId> {
         if end - start < SHORT {
@@ -140,7 +140,7 @@ fn short_hash(key: u64) -> u64 {
 #[inline]
 fn long_hash(piece: &[u8]) -> u64 {
     let (words, _) = piece.as_chunks::<8>();
-    // The last eight bytes, some of them for the second time.
+    // The last eight bytes, some of which were read before.
     let last = piece.last_chunk::<8>();
     words.iter().chain(last).fold(piece.len() as u64, |hash, word| {
         let product = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(MULTIPLIER);

@@ -42,21 +42,21 @@ pub struct PrependEncoder {
     options: PartOptions,
     /// The text backwards, complete characters only.
     text: Vec<u8>,
-    /// The end of a character whose beginning has not come yet, backwards.
+    /// The end of a character whose start is missing, backwards.
     pending: SmallVec<[u8; 4]>,
-    /// By place, what is known of hypotheses: where the open piece ends, if they hold.
+    /// By place, the settled hypotheses: where the open piece ends, if they hold.
     settled: Vec<Settled>,
     /// How many tokens the text has from each place on; 0 inside a character.
     totals: Vec<usize>,
-    /// By where they end, pieces with the counts of their ends; the most recently used first.
+    /// Pieces by their ends, with the counts of their suffixes; the most recently used first.
     long: SmallVec<[(usize, PiecePrepender); LONG_PIECES]>,
 }
 
 impl PrependEncoder {
     /// An empty text.
     ///
-    /// With a tokenizer that normalizes, and unless that is switched off, text that it would
-    /// change or might change is refused when it comes.
+    /// If the tokenizer normalizes, and normalization is on, prepended text that it could change is
+    /// refused.
     pub fn new(tokenizer: Arc<Tokenizer>, options: PartOptions) -> Result<Self, TextError> {
         tokenizer.boundaries(options.pretokenize)?;
         Ok(Self {
@@ -137,7 +137,7 @@ impl PrependEncoder {
         Ok(())
     }
 
-    /// Goes back to the last `length` bytes of the text; does nothing if it has no more.
+    /// Truncates the text to its last `length` bytes; does nothing if it is shorter.
     pub fn truncate(&mut self, length: usize) {
         if length >= self.text.len() {
             self.pending.truncate(length - self.text.len());
@@ -224,7 +224,7 @@ impl PrependEncoder {
         self.settled[place].iter().find(|&&(other, _)| other == hypothesis).map(|&(_, end)| end)
     }
 
-    /// Settles a hypothesis, or says what must be settled before.
+    /// Settles a hypothesis, or returns one that must be settled before.
     fn settle(
         &self,
         boundaries: &Boundaries,
@@ -269,7 +269,7 @@ impl PrependEncoder {
         let mut fresh = End { at: from.at, next: Some(boundaries.start()) };
         let (mut ours, mut theirs) = (0, 0);
         while here != fresh {
-            // Whichever is behind goes on by a piece, or both.
+            // The one that is behind advances by a piece, or both do.
             let here_goes = here.at >= fresh.at;
             let fresh_goes = fresh.at >= here.at;
             let next_here = if here_goes { self.next_end(boundaries, here) } else { here };

@@ -37,7 +37,7 @@ pub(super) struct LongPieces {
 }
 
 impl LongPieces {
-    /// How many tokens the piece has that the text from `start` to `end` is.
+    /// The number of tokens of the piece from `start` to `end`.
     #[inline]
     pub fn count(&mut self, tokenizer: &Tokenizer, text: &[u8], start: usize, end: usize) -> usize {
         if end - start <= SHORT {
@@ -69,8 +69,8 @@ impl LongPieces {
     }
 }
 
-/// Reads one byte under every hypothesis. `count` gives the number of tokens of the piece from a
-/// place to where the byte stands. Leaves `next` empty if the byte cannot come there.
+/// Reads one byte under every hypothesis. `count` returns the number of tokens of the piece from a
+/// place to the byte. Leaves `next` empty if the byte is not allowed.
 #[inline]
 pub(super) fn advance(
     boundaries: &Boundaries,
@@ -114,16 +114,16 @@ fn following(first: u8) -> u8 {
     }
 }
 
-/// How far apart the places are at which hypotheses are kept, to go back to.
+/// The distance between the positions with stored hypotheses, to which a text can be truncated.
 const MARK: usize = 32;
 
-/// A text that is being written, with its hypotheses.
+/// A partial text with its hypotheses.
 pub(super) struct Progress {
     text: Vec<u8>,
     /// The hypotheses after all of the text, and room for those after the next byte.
     lives: Vec<Live>,
     next: Vec<Live>,
-    /// How many bytes the character lacks that the text ends in.
+    /// How many bytes the incomplete character at the end lacks.
     missing: u8,
     /// Within a character: where it begins, and the hypotheses there.
     complete: usize,
@@ -174,7 +174,7 @@ impl Progress {
         lives.iter().all(|live| f(text, live, &mut self.long))
     }
 
-    /// Appends bytes. If one of them cannot stand where it does, nothing has changed.
+    /// Appends bytes. If one of them is not allowed at its position, nothing changes.
     pub fn push(
         &mut self,
         boundaries: &Boundaries,
@@ -220,7 +220,7 @@ impl Progress {
         true
     }
 
-    /// Goes back to a shorter text.
+    /// Truncates the text.
     pub fn truncate(&mut self, boundaries: &Boundaries, tokenizer: &Tokenizer, length: usize) {
         if length >= self.text.len() {
             return;

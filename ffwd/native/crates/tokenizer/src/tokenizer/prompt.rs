@@ -1,4 +1,5 @@
-//! Texts with control tokens between them, which are given as ids and never searched for.
+//! Texts with control tokens between them, which are given as ids. Texts are not searched for
+//! tokens.
 
 use std::ops::ControlFlow;
 
@@ -19,12 +20,12 @@ pub enum PromptPart<'t> {
 }
 
 impl Tokenizer {
-    /// The tokens of a prompt: what the tokenizer makes of the text that it is when it finds just
-    /// the tokens that are given.
+    /// The tokens of a prompt: those of its whole text, as if the tokenizer found exactly the given
+    /// tokens.
     ///
-    /// Texts that follow each other are one stretch. Tokens take white space along as they do where
-    /// they are found. A space that is written before the text ([`Scope::Text`]) is written before
-    /// every stretch: to a tokenizer that never finds a token, each stretch is a text of its own.
+    /// Adjacent texts are one part. Tokens absorb white space as they do when they are found. A
+    /// space that is added before the text ([`Scope::Text`]) is added before every part: without
+    /// found tokens, each part is a separate text.
     pub fn encode_parts(&self, parts: &[PromptPart<'_>]) -> Result<Vec<TokenId>, TextError> {
         let every = self.dummy_space.is_some_and(|dummy| dummy.scope == Scope::Text);
         let mut out = Vec::new();

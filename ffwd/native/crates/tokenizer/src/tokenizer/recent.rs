@@ -1,4 +1,4 @@
-//! Pieces of a text that are not single tokens and have been encoded a moment ago.
+//! Recently encoded pieces of a text that are not single tokens.
 
 use super::piece_map;
 use crate::vocabulary::TokenId;
@@ -6,7 +6,7 @@ use crate::vocabulary::TokenId;
 /// The longest piece that is remembered.
 const LONGEST: usize = 64;
 
-/// The most pieces that are remembered, and how much text there is for each.
+/// The most cached pieces, and the bytes of text for each.
 const MOST: usize = 8192;
 const BYTES: usize = 32;
 
@@ -19,8 +19,8 @@ struct RecentPiece {
     count: u8,
 }
 
-/// The pieces of one text that were encoded last, by their hash. Names and rare words mostly come
-/// several times in a text, and copying their tokens is faster than finding them again.
+/// The last encoded pieces of one text, by hash. Names and rare words often repeat in a text, and
+/// copying their tokens is faster than encoding them again.
 #[derive(Debug)]
 pub(super) struct Recent {
     slots: Vec<RecentPiece>,
@@ -37,8 +37,7 @@ impl Recent {
         Self { slots: vec![RecentPiece::default(); slots] }
     }
 
-    /// Appends the tokens of a piece of a text: those that it had when it was last seen, or those
-    /// that `encode` appends.
+    /// Appends the tokens of a piece of a text: the cached ones, or those that `encode` appends.
     #[inline]
     pub fn encode(
         &mut self,

@@ -1,5 +1,5 @@
-//! Tokens that are found in a text as a whole, before anything is cut or merged: special tokens
-//! such as `<|eot_id|>`, and the added tokens that are text.
+//! Tokens that are found in a text before it is split or merged: special tokens such as
+//! `<|eot_id|>`, and the added tokens that are text.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct SpecialToken {
     pub id: TokenId,
     /// The text for which it stands.
     pub content: String,
-    /// Found in every text, whatever is asked for: an added token that is text.
+    /// Found in every text under every policy: an added token that is text.
     pub text: bool,
     /// Only where no word character stands before or after it.
     pub single_word: bool,
@@ -25,7 +25,7 @@ pub struct SpecialToken {
     pub lstrip: bool,
     /// Takes the white space after it with it.
     pub rstrip: bool,
-    /// Looked for in the normalized text, between the tokens that are not.
+    /// Searched in the normalized text, between the tokens that are found in the unchanged text.
     pub normalized: bool,
 }
 
@@ -123,7 +123,7 @@ impl SpecialTokens {
         &self.tokens
     }
 
-    /// Whether some token is found in every text, so that no text is only cut and merged.
+    /// Whether some token is searched in every text.
     pub fn any_text(&self) -> bool {
         !self.text.is_empty()
     }
@@ -186,8 +186,8 @@ impl SpecialTokens {
         Some(&self.get(token)?.content)
     }
 
-    /// Cuts a text that has not been normalized. Calls back with every stretch of the text, in
-    /// order; stretches of text are never empty.
+    /// Splits a text that is not normalized yet. Calls back with each part in order; parts of text
+    /// are never empty.
     pub(super) fn cut_raw<E>(
         &self,
         finders: &Finders,
@@ -209,7 +209,7 @@ impl SpecialTokens {
         self.cut(finders.raw.as_deref(), text, left, f)
     }
 
-    /// Cuts a text that has been normalized.
+    /// Splits a normalized text.
     pub(super) fn cut_normalized<E>(
         &self,
         finders: &Finders,
@@ -236,7 +236,7 @@ impl SpecialTokens {
             if token.single_word && !stands_alone(text, start, end) {
                 continue;
             }
-            // White space that a token before has taken along is not taken again.
+            // White space that an earlier token has absorbed is not absorbed again.
             if token.lstrip {
                 start -= white_space_at_end(&text[..start]);
                 start = start.max(done);

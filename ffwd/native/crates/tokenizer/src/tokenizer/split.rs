@@ -5,23 +5,22 @@ use super::options::PartOptions;
 use super::progress::Progress;
 use super::Tokenizer;
 
-/// How many bytes are read before one looks whether they are enough, and how many are looked at
-/// in one go for the place to split at.
+/// The number of bytes read between two checks, and the size of a block in the search for the
+/// split.
 const BLOCK: usize = 64;
 
 impl Tokenizer {
-    /// How long the longest beginning of a text is, in bytes, that ends at a character boundary
-    /// and whose own encoding has at most `limit` tokens, special tokens as text. If not even the
-    /// first character has so few, it is that character: 0 only for an empty text.
+    /// The length in bytes of the longest prefix that ends at a character boundary and alone has at
+    /// most `limit` tokens, special tokens as text. At least the first character, even if it has
+    /// more tokens; 0 only for an empty text.
     ///
-    /// A longer beginning can have fewer tokens than a shorter one, so this is not where the count
-    /// first exceeds the limit. Reading stops as soon as no longer beginning can be within it:
+    /// A longer prefix can have fewer tokens than a shorter one, so this is not where the count
+    /// first exceeds the limit. Reading stops as soon as no longer prefix can be within the limit.
     ///
-    /// Under each hypothesis about where pieces end, a longer text has the tokens before the open
-    /// piece, and more. The open piece, once longer, has one token more than one of its own
-    /// beginnings, than which it is longer by one token. So when none of those that end within
-    /// the last bytes, as many as the longest token has, is below the limit, then whatever is
-    /// longer is above it.
+    /// Under each hypothesis about the pieces, a longer text has the tokens before the open piece,
+    /// and more. The longer open piece has one token more than one of its own prefixes, which is
+    /// shorter by one token. So if no prefix that ends within the last bytes (as many as the
+    /// longest token has) is below the limit, every longer one exceeds it.
     pub fn split_at(
         &self,
         text: &[u8],
@@ -71,7 +70,7 @@ impl Tokenizer {
         Ok(first.unwrap_or(text.len()))
     }
 
-    /// Whether whatever is longer than the text so far has more than `limit` tokens.
+    /// Whether every longer text has more than `limit` tokens.
     fn is_beyond(&self, progress: &mut Progress, limit: usize) -> bool {
         let longest = self.table.max_token_bytes();
         progress.all_lives(|text, live, long| {

@@ -1,10 +1,10 @@
-//! Tokens that no text is encoded as.
+//! Tokens that occur in the encoding of no text.
 
 use super::options::{EncodeOptions, PartOptions};
 use super::Tokenizer;
 use crate::vocabulary::TokenId;
 
-/// Tokens of a vocabulary that the model may know and the tokenizer does not write.
+/// Tokens of a vocabulary that the tokenizer does not produce, though the model may know them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnusedTokens {
     /// Tokens that no merges produce. A tokenizer that looks up whole pieces may produce them.
@@ -14,7 +14,7 @@ pub struct UnusedTokens {
 }
 
 /// Contexts in which a token is searched, if it is not the encoding of its own text. Pieces have
-/// other boundaries there: ` I'` is split, and part of ` I'm`.
+/// other boundaries there: ` I'` alone is split, but within ` I'm` it is not.
 const BEFORE: [&str; 7] = ["", " ", "a", "1", "*", "§", "\n"];
 const AFTER: [&str; 10] = ["", " ", "a", "m", "re", "ve", "1", "*", "\n", "/"];
 

@@ -48,14 +48,14 @@ mod tests {
         let vocabulary = testing::vocabulary(7, 300);
         let mut text = Vec::new();
         for seed in 0..200u32 {
-            // Any mixture of tokens.
+            // Any combination of tokens.
             let token = TokenId(seed.wrapping_mul(2_654_435_761) % vocabulary.width() as u32);
             text.extend_from_slice(vocabulary.text(token));
             let tokens = vocabulary.fewest_tokens(&text);
             let spelled: Vec<u8> =
                 tokens.iter().flat_map(|&token| vocabulary.text(token).to_vec()).collect();
             assert_eq!(spelled, text);
-            // From the front: the offsets that this many tokens reach.
+            // Forward: the offsets that this many tokens reach.
             let mut reached = vec![false; text.len() + 1];
             reached[0] = true;
             for _ in 1..tokens.len() {

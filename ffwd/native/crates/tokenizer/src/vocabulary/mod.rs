@@ -1,4 +1,4 @@
-//! A model's vocabulary: the bytes of each token, and the trie over them. Knows no grammar.
+//! A model's vocabulary: the bytes of each token, and the trie over them, without any grammar.
 
 mod fewest;
 mod places;
@@ -40,16 +40,16 @@ impl fmt::Display for TokenId {
 /// The most ids of a vocabulary: far more than any model has, and small enough for masks.
 const MAX_WIDTH: usize = 1 << 24;
 
-/// Why tokens are no vocabulary.
+/// Why tokens form no vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VocabularyError {
-    /// No token spells any text.
+    /// No token has text.
     #[error("the vocabulary has no text tokens")]
     NoText,
     /// Without an end token no sequence could end.
     #[error("no end-of-sequence token was given: pass at least one id in eos_token_ids")]
     NoEos,
-    /// An end token, and the width that it is not below.
+    /// An end token that is not below the width, and the width.
     #[error("the end-of-sequence token {0} is outside the width of {1} ids")]
     EosOutOfRange(TokenId, usize),
     /// The width is less than the number of tokens.
@@ -110,8 +110,8 @@ pub struct Vocabulary {
     trie: ByteTrie,
 }
 
-/// Whether bytes can hold the end of a JSON key and the beginning of a later one: a quote and a
-/// colon, and after them a comma and a quote.
+/// Whether bytes can contain the end of a JSON key and the start of a later one: a quote and a
+/// colon, then a comma and a quote.
 fn may_span_two_keys(text: &[u8]) -> bool {
     let quote = text.iter().position(|&byte| byte == b'"');
     let colon = quote.and_then(|at| Some(at + memchr::memchr(b':', &text[at..])?));
@@ -119,7 +119,7 @@ fn may_span_two_keys(text: &[u8]) -> bool {
     comma.is_some_and(|at| text[at..].contains(&b'"'))
 }
 
-/// Text may be any UTF-8, and these bytes are all that UTF-8 has.
+/// Text may be any UTF-8, which consists of these bytes.
 fn is_utf8_byte(byte: u8) -> bool {
     !matches!(byte, 0xC0 | 0xC1 | 0xF5..=0xFF)
 }
@@ -224,7 +224,7 @@ impl Vocabulary {
         })
     }
 
-    /// With names for tokens, such as `<|im_end|>`, by which grammars may call them.
+    /// The same with names, such as `<|im_end|>`, by which grammars can name tokens.
     pub fn with_names(mut self, names: impl IntoIterator<Item = (String, TokenId)>) -> Self {
         let width = self.width;
         let known = names.into_iter().filter(|(_, token)| token.index() < width);

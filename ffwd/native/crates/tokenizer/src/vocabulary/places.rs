@@ -47,7 +47,7 @@ impl NodeSet {
     }
 }
 
-/// Characters after which something stays as it is.
+/// Characters that leave some state unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Staying {
     /// ASCII, as bits.
@@ -74,8 +74,7 @@ pub struct Places {
     nodes: Box<[NodeId]>,
     /// The start of each byte's run in `nodes`.
     starts: Box<[u32; 257]>,
-    /// Nodes whose byte UTF-8 does not have there, while all above them is well formed from the
-    /// root on.
+    /// Nodes whose byte is invalid UTF-8 at its position, while the path above them is well formed.
     ill_formed: NodeSet,
     num_ill_formed: usize,
     /// The first node whose text begins in the middle of a character, and the first after these.
@@ -139,12 +138,12 @@ impl Places {
         leaving.map(|byte| self.num_of(byte)).sum::<usize>() + self.num_ill_formed
     }
 
-    /// The nodes where a character begins that something changes after, and those where UTF-8 does
-    /// not go on. Below a node at a character's boundary, that is not
-    /// [`Self::begins_in_the_middle`], the first of them on each way down are what matters.
+    /// The nodes where a state-changing character begins, and those where UTF-8 does not continue.
+    /// Below a node at a character's boundary, that is not [`Self::begins_in_the_middle`], the
+    /// first of them on each path down are what matters.
     ///
-    /// `changes` is asked of nodes where a character of several bytes begins after which not all
-    /// stays.
+    /// `changes` decides for nodes where a character of several bytes begins that may change the
+    /// state.
     pub fn leaving<E>(
         &self,
         staying: Staying,
@@ -161,7 +160,7 @@ impl Places {
         Ok(leaving)
     }
 
-    /// Whether UTF-8 does not go on to this node, while it comes to the one above.
+    /// Whether UTF-8 reaches the parent of this node but not the node.
     #[inline]
     pub fn is_ill_formed(&self, node: NodeId) -> bool {
         self.ill_formed.contains(node)
@@ -185,7 +184,7 @@ mod tests {
     use super::*;
     use crate::vocabulary::testing::vocabulary;
 
-    /// The first nodes on the ways down at which something changes, by going all of the ways.
+    /// The first nodes on the paths down at which the state changes, by brute force.
     fn by_steps(trie: &ByteTrie, staying: Staying) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut pending = vec![(NodeId::ROOT, Utf8Place::BOUNDARY)];

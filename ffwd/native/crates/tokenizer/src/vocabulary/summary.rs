@@ -58,7 +58,7 @@ impl Utf8Place {
         1 << self.0
     }
 
-    /// The place after one more byte; `None` where UTF-8 does not go on so.
+    /// The place after one more byte; `None` if the byte is invalid UTF-8 there.
     pub fn next(self, byte: u8) -> Option<Self> {
         let next = match (self.0, byte) {
             (0, 0x00..=0x7F) => 0,

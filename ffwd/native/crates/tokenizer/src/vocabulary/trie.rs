@@ -45,10 +45,10 @@ pub struct ByteTrie {
     of_root: Vec<NodeId>,
 }
 
-/// Tries with fewer nodes are searched from the root on like from anywhere else.
+/// Tries with fewer nodes have no table for the root.
 const LARGE: usize = 4096;
 
-/// Where a walk goes on after a node.
+/// The next step of a walk after a node.
 #[derive(Clone, Copy, Debug)]
 pub enum Descent<S> {
     /// Below the node, in this state.
@@ -60,8 +60,8 @@ pub enum Descent<S> {
 }
 
 impl ByteTrie {
-    /// From sorted strings; a string may stand several times. The trie has fewer than 2^24 nodes
-    /// if the strings have fewer than 2^24 - 1 bytes in all, which the caller sees to.
+    /// From sorted strings, which may repeat. The caller ensures that they have fewer than 2^24 - 1
+    /// bytes in all, so that the trie has fewer than 2^24 nodes.
     pub fn from_sorted<B: AsRef<[u8]>>(sorted: &[(B, TokenId)]) -> Self {
         let mut trie = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -108,10 +108,10 @@ impl ByteTrie {
         }
     }
 
-    /// For each node what bytes occur below it.
+    /// For each node, the bytes that occur below it.
     pub(crate) fn summaries(&self) -> Vec<Summary> {
         let mut summaries = vec![Summary::default(); self.len()];
-        // For each node the places in UTF-8 from which everything below it goes on as UTF-8.
+        // For each node, the positions in UTF-8 from which everything below it is valid UTF-8.
         let mut well_formed = vec![0u8; self.len()];
         for index in (0..self.len() as u32).rev() {
             let node = NodeId(index);
@@ -131,7 +131,7 @@ impl ByteTrie {
                     }
                 }
             }
-            // Whether bytes above ASCII are well formed is seen from a character's beginning only.
+            // Only a character's start shows whether bytes above ASCII are well formed.
             below = Summary(below.0 & !Summary::ILL_FORMED.0);
             if places & Utf8Place::BOUNDARY.bit() == 0 {
                 below = below.union(Summary::ILL_FORMED);
@@ -265,7 +265,7 @@ impl ByteTrie {
         Ok(())
     }
 
-    /// The node behind one more byte; `None` if no token goes on so.
+    /// The node after one more byte; `None` if no token continues with it.
     pub fn child(&self, node: NodeId, byte: u8) -> Option<NodeId> {
         if node == NodeId::ROOT {
             if let Some(&child) = self.of_root.get(usize::from(byte)) {
@@ -276,8 +276,8 @@ impl ByteTrie {
         self.is_child(node, child, byte).then_some(child)
     }
 
-    /// The first child of a node, from one of them on, that a byte or a greater one leads to; what
-    /// comes after the subtree where there is none.
+    /// The first child of a node, from a given child on, whose byte is at least this one. Without
+    /// one, the node after the subtree.
     #[inline]
     pub fn child_from(&self, node: NodeId, mut child: NodeId, byte: u8) -> NodeId {
         let end = self.after(node);
@@ -287,7 +287,7 @@ impl ByteTrie {
         child
     }
 
-    /// Whether what [`Self::child_from`] has found is the child that the byte leads to.
+    /// Whether [`Self::child_from`] has found the child of the byte itself.
     #[inline]
     pub fn is_child(&self, node: NodeId, child: NodeId, byte: u8) -> bool {
         child < self.after(node) && self.byte(child) == byte

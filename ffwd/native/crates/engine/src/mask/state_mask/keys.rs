@@ -17,8 +17,8 @@ use ffwd_automaton::{Automaton, EngineError, Spare, StackId, TextId, Thread, Thr
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
 
 impl Masker {
-    /// As [`Self::collect_exits`], for keys without a name: many a place within the names of an object
-    /// has the same exits.
+    /// As [`Self::collect_exits`], for keys without a name: many places within the names of an
+    /// object have the same exits.
     fn collect_other_keys(
         &self,
         automaton: &Automaton,
@@ -46,7 +46,7 @@ impl Masker {
         Ok(())
     }
 
-    /// The declared names of an object and, where they may come, all other keys.
+    /// The declared names of an object and, if they are allowed, all other keys.
     pub(super) fn collect_keys(
         &self,
         automaton: &Automaton,
@@ -73,7 +73,7 @@ impl Masker {
                 let stack = automaton.exit(thread.stack, lexeme, group.accept, text)?;
                 self.collect_other_keys(automaton, group, stack, &mut others, nodes)?;
             }
-            // Names of their own are no other keys.
+            // Declared names are no other keys.
             self.remove_names(&mut others, trie, names.iter().map(|&(_, node)| node).chain(cut));
             builder.add_all(others);
         }
@@ -98,7 +98,7 @@ impl Masker {
                         )?;
                     }
                     if thread.transcript != TextId::NONE {
-                        // The object may be such an item, and end within the token.
+                        // The object may be a compared item, and end within the token.
                         let mut doubts = Doubts::new(&self.vocabulary, Spare::None);
                         doubts.add_if(View { trie, root: node }, |text| text.contains(&b'}'));
                         builder.doubtful.extend(doubts.found());
@@ -109,14 +109,14 @@ impl Masker {
         Ok(())
     }
 
-    /// Takes out the tokens below nodes of a trie.
+    /// Removes the tokens below nodes of a trie.
     fn remove_names(
         &self,
         others: &mut TokenMaskBuilder,
         trie: &ByteTrie,
         nodes: impl Iterator<Item = NodeId> + Clone,
     ) {
-        // There are mostly far more tokens below a name than others that end where it does.
+        // Usually far more tokens are below a name than end with it.
         if trie.id() == self.vocabulary.trie().id() {
             let mut runs: SmallVec<[Range<usize>; 8]> =
                 nodes.clone().map(|node| trie.places_below(node)).collect();

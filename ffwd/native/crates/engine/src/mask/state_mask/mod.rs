@@ -39,25 +39,25 @@ pub struct MaskCounters {
     pub hits: Sharded,
     /// Masks that were computed.
     pub computed: AtomicU64,
-    /// Trie nodes that were stepped over for exits and keys.
+    /// Trie nodes that were visited for exits and keys.
     pub nodes_walked: AtomicU64,
-    /// Tries of what follows the end of a lexeme that were looked through.
+    /// Tries of continuations after a lexeme that were walked.
     pub exit_tries: AtomicU64,
     /// Positions in keys with a computed mask.
     pub key_masks: AtomicU64,
-    /// Tokens that were read byte by byte, as what came before decides about them.
+    /// Tokens that were read byte by byte, because earlier text decides about them.
     pub doubts: AtomicU64,
-    /// How often all masks in the memo were let go.
+    /// How often all cached masks were evicted.
     pub cleared: AtomicU64,
 }
 
-/// The mask of a configuration without the texts that it has recorded.
+/// The mask of a configuration without its recorded texts.
 #[derive(Clone, Debug)]
 struct AnonymousMask {
     mask: Arc<TokenMask>,
-    /// Tokens, sorted, that only the texts decide.
+    /// Tokens, sorted, that only the recorded texts decide.
     doubtful: Arc<[Doubt]>,
-    /// Tokens that the items that came may rule out.
+    /// Tokens that the earlier items may exclude.
     rivalled: SettledRivalled,
 }
 
@@ -68,40 +68,40 @@ impl AnonymousMask {
     }
 }
 
-/// Most masks have fewer tokens beside those that they share with others.
+/// Most masks have fewer tokens of their own, beside shared ones.
 const USUAL_TOKENS: usize = 512;
 
 /// Subtrees with more nodes use the cached masks of lexemes; smaller ones are walked byte by byte.
 const WALKED_NODES: u32 = 16;
 
-/// From how many nodes after the end of a lexeme on tokens are read byte by byte.
+/// The number of nodes after the end of a lexeme from which on tokens are read byte by byte.
 const SCATTERED_NODES: usize = if cfg!(test) { 60 } else { 1 << 14 };
 
 /// The continuations after other keys: by the trie of the rests of tokens, and the stack.
 type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
 
-/// Computes the masks of one grammar for one vocabulary, and keeps them by state.
+/// Computes the masks of one grammar for one vocabulary, and caches them by state.
 #[derive(Debug)]
 pub struct Masker {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) lexeme_masks: Arc<LexemeMaskStore>,
     memo: Slots<TokenMask>,
-    /// By states in which the texts so far are not known.
+    /// By states without recorded texts.
     anonymous: Slots<AnonymousMask>,
     after_keys: Mutex<AfterKeys>,
-    /// How texts in a state can end.
+    /// The completions of states.
     pub(super) completions: Slots<Arc<Completion>>,
     /// A number of tokens that suffices to end the text after any token, by state.
     pub(super) most_after: Slots<usize>,
-    /// Tokens by how many more are needed after them, by state.
+    /// By state, tokens by the number of further tokens that they need.
     pub(super) levels: Slots<Arc<Levels>>,
     /// The tokens that stay in a lexeme, by lexeme and state.
     pub(super) insides: Mutex<Insides>,
-    /// Tokens that the items that came rule out.
+    /// Tokens that the earlier items exclude.
     pub(super) ruled: Mutex<KnownRuled>,
-    /// Tokens by where they lead, by state.
+    /// By state, tokens by their targets.
     pub(super) groups: Slots<Arc<[Group]>>,
-    /// Bytes of the masks in the memo, and of how texts end.
+    /// Bytes of the cached masks and completions.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
     pub counters: Arc<MaskCounters>,
@@ -138,12 +138,12 @@ impl Masker {
         self.max_bytes.store(max_bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of the masks in the memo.
+    /// Bytes of the cached masks.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed) as usize
     }
 
-    /// Reads the mask of a state, if it is in the memo.
+    /// Reads the mask of a state, if it is cached.
     #[inline]
     pub fn with_known<R>(&self, state: StateId, read: impl FnOnce(&TokenMask) -> R) -> Option<R> {
         let done = self.memo.with(state.0, read);
@@ -153,12 +153,12 @@ impl Masker {
         done
     }
 
-    /// Whether the mask of a state is in the memo.
+    /// Whether the mask of a state is cached.
     pub fn is_known(&self, state: StateId) -> bool {
         self.memo.with(state.0, |_| ()).is_some()
     }
 
-    /// Computes the mask of a state, and keeps it.
+    /// Computes the mask of a state, and caches it.
     pub fn compute(
         &self,
         automaton: &Automaton,
@@ -173,9 +173,9 @@ impl Masker {
         state: StateId,
     ) -> Result<Arc<TokenMask>, EngineError> {
         let threads = automaton.threads(state);
-        // The texts so far decide almost nothing: masks are computed once for all texts.
+        // Recorded texts decide almost nothing: masks are computed once for all texts.
         let texts = |thread: &Thread| match (thread.text, thread.transcript) {
-            // Within names the text is no more than the place among them.
+            // Within names, the place among them determines the text.
             (TextId::EMPTY, TextId::NONE) => thread.lexeme != ThreadLexeme::Key,
             (text, transcript) => (text, transcript) != (TextId::NONE, TextId::NONE),
         };
@@ -223,7 +223,7 @@ impl Masker {
             ruled_out = Some(ruled);
         }
         if automaton.json().is_some() {
-            // More texts never allow more keys.
+            // Additional recorded texts never allow more keys.
             for &token in self.vocabulary.tokens_with_two_keys() {
                 let text = self.vocabulary.text(token);
                 let differ = |thread| keys_differ(automaton, thread, text);
@@ -265,7 +265,7 @@ impl Masker {
         Ok(mask)
     }
 
-    /// Counts the bytes of a mask that is about to be kept.
+    /// Counts the bytes of a mask before it is cached.
     pub(super) fn make_room(&self, bytes: usize) {
         let bytes = bytes as u64;
         let held = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -455,7 +455,7 @@ impl Masker {
         let Some(ignored) = automaton.ignored_again(thread)? else { return mask_again(0) };
         let mask = mask_again(ignored)?;
         if view.trie.id() == self.vocabulary.trie().id() {
-            // To walk all tokens once more takes longer than the tries.
+            // Another walk over all tokens takes longer than the tries.
             return Ok(mask);
         }
         let going_on = || mask.exits.iter().filter(|group| !group.rests.is_leaf(NodeId::ROOT));
@@ -515,7 +515,7 @@ impl Masker {
             let children: SmallVec<[NodeId; 64]> = children.map(|(_, child)| child).collect();
             add_without(builder, after, trie, &children, &self.vocabulary);
         }
-        // At the end of the text nothing follows, so the most common case costs nothing.
+        // Nothing follows the end of the text, so the most common case costs nothing.
         if starts.iter().any(|start| start.lexeme != ThreadLexeme::End) {
             let before = builder.added.len();
             for &top in &group.everywhere {
@@ -578,7 +578,7 @@ impl Masker {
     }
 }
 
-/// Takes in what has been collected but for the tokens below some nodes, siblings in order.
+/// Adds the collected tokens without those below some nodes, which are sorted siblings.
 fn add_without(
     builder: &mut TokenMaskBuilder,
     mut collected: TokenMaskBuilder,
@@ -629,9 +629,8 @@ fn add_without(
     }
 }
 
-/// Adds the continuations after an item that later ones are compared with. Of the tokens that may
-/// depend on the item, only those are doubtful that follow an unknown item, unless the array
-/// requires a repeated one.
+/// Adds the continuations after an item that later ones are compared with. Tokens that may depend
+/// on the item are doubtful only after an unknown item, unless the array requires a repetition.
 fn add_compared(
     builder: &mut TokenMaskBuilder,
     after: TokenMaskBuilder,
@@ -652,7 +651,7 @@ fn add_compared(
     }
 }
 
-/// The thread with all that it has recorded forgotten.
+/// The thread without its recorded texts.
 fn without_texts(thread: &Thread) -> Thread {
     let forget = |text| if text == TextId::NONE { TextId::NONE } else { TextId::ANY };
     Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
@@ -664,7 +663,7 @@ fn anonymous_starts(
     stack: StackId,
 ) -> Result<Cow<'_, [Thread]>, EngineError> {
     let starts = automaton.starts(stack)?;
-    // Mostly nothing is recorded there.
+    // Usually nothing is recorded there.
     if starts.iter().all(|start| start.transcript == TextId::NONE) {
         return Ok(Cow::Borrowed(starts));
     }

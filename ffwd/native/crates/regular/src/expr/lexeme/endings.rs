@@ -30,25 +30,25 @@ pub struct Ending {
 const MAX_STEPS: usize = 100_000;
 /// The most outcomes of a state.
 const MAX_OUTCOMES: usize = 64;
-/// How many expressions are looked at to find which outcomes beside those of the required languages
-/// alone a lexeme has at all. That it has none may take the product of large languages to show, such
-/// as of multiples and bounds.
+/// The number of expressions that one search for a lexeme's other outcomes examines: those that are
+/// not one required language alone. To show that there is none may need the product of large
+/// languages, such as multiples and bounds.
 const MAX_VISITS: usize = 1 << 13;
-/// The same for the text of such an outcome from a state on: where the lexeme has it, and where that
-/// is not known, for all of these together.
+/// The same for the text of such an outcome from one state. The first applies if the lexeme has the
+/// outcome, the second, for all such outcomes together, if that is unknown.
 const MAX_VISITS_OF_STATE: usize = 1 << 9;
 const MAX_VISITS_UNSURE: usize = 1 << 6;
-/// How many states are remembered at once, and how many bytes of each.
+/// How many states are cached at once, and how many bytes of each.
 const MAX_REMEMBERED: usize = 1 << 14;
 const MAX_REMEMBERED_BYTES: usize = 1 << 10;
 /// Above this many repetitions, the search skips some.
 const MANY: u32 = 64;
-/// How many counted repetitions within or after each other are written at once: each is a search
-/// within the one before.
+/// How many nested or adjacent counted repetitions are written at once: each is a search within the
+/// one before.
 const MAX_WITHIN: usize = 16;
 /// How often one search tries to write many repetitions at once.
 const MAX_TRIES: usize = 8;
-/// How many parts of a union may be looked at on their own, and how deep in each other.
+/// How many parts of a union may be examined separately, and how deeply nested.
 const MAX_PARTS: usize = 8;
 const MAX_PARTS_DEPTH: usize = 6;
 /// How many bytes a text may have.
@@ -61,10 +61,10 @@ const WRITTEN: &[u8] = b" a0-_.,:/A";
 /// The endings of states.
 pub(super) type Endings = FxHashMap<LexState, Arc<[Ending]>>;
 
-/// Which outcomes a lexeme has; those that are not in it are not known.
+/// Whether a lexeme has an outcome; outcomes that are missing here are unknown.
 pub(super) type Possible = Option<Arc<FxHashMap<Asked, bool>>>;
 
-/// What an outcome is asked to be, by the numbers of languages.
+/// The demand on an outcome, by the numbers of languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     Required(u8),
@@ -80,7 +80,7 @@ pub(super) enum Asked {
 enum Patience {
     /// Whatever it takes: what is empty is not searched.
     Endless,
-    /// So many expressions in all, of which it is not asked whether they are empty.
+    /// This many expressions in all, without asking whether they are empty.
     Visits(usize),
 }
 
@@ -99,8 +99,7 @@ impl Patience {
 }
 
 impl Lexeme {
-    /// Short texts with which the lexeme can end from a state on. None only where that takes too
-    /// long to find.
+    /// Short texts that end the lexeme from a state. None only if the search takes too long.
     ///
     /// # Errors
     /// A limit of the lexeme is passed.
@@ -175,8 +174,8 @@ impl Lexeme {
         Ok(texts)
     }
 
-    /// Which outcomes the lexeme has. One that it does not have at all none of its states has, so
-    /// this is searched for longer than any state is.
+    /// Which outcomes the lexeme has. An outcome that the lexeme lacks is missing in all of its
+    /// states, so this search may take longer than that of a state.
     fn possible(
         &self,
         builder: &mut Builder,
@@ -241,7 +240,7 @@ impl Lexeme {
     }
 }
 
-/// How many expressions a search visits that goes straight to a shortest string.
+/// The number of expressions that a search visits if it goes straight to a shortest string.
 fn straight(store: &ExprStore, id: ExprId) -> usize {
     (store.min_len(id) as usize).min(MAX_STEPS)
 }
@@ -280,8 +279,8 @@ fn shortest(
     let bytes: Vec<u8> = (0..classes.len()).map(|class| written(classes, class)).collect();
     let mut visits: FxHashMap<ExprId, Visit> = FxHashMap::default();
     visits.insert(start, Visit { from: start, byte: 0, length: 0 });
-    // By the length of the whole, then by what is left, then the newest first; and from which class
-    // on the expression is looked at.
+    // Ordered by the length of the whole, then by the rest, then the newest first; with the class
+    // from which the expression is examined.
     let least = store.min_len(start);
     let mut queue = BinaryHeap::from([Reverse((least, least, Reverse(0usize), start, 0usize))]);
     let mut steps = 0;
@@ -314,7 +313,7 @@ fn shortest(
             text.extend_from_slice(&rest);
             return Ok(Some(text));
         }
-        // Where many things must come, a byte that brings one of them nearer comes first.
+        // If many operands must still be met, a byte that serves one of them is tried first.
         let mut order: Vec<usize> = (0..bytes.len()).collect();
         if store.operands(current) >= MANY_OPERANDS {
             let mut left = Vec::with_capacity(bytes.len());
@@ -357,8 +356,8 @@ fn shortest(
     Ok(None)
 }
 
-/// Whether an expression is a union or concatenation in which a magnitude stands: what is shortest
-/// in these follows from their parts, and in a magnitude it is known.
+/// Whether an expression is a union or concatenation that contains a magnitude: its shortest string
+/// follows from those of its parts, and that of a magnitude is known.
 fn has_magnitude(store: &ExprStore, id: ExprId, depth: usize) -> bool {
     match store.get(id) {
         Expr::Magnitude(_) => true,
@@ -408,8 +407,8 @@ fn of_parts(
     }
 }
 
-/// A shortest string of an expression that begins with many repetitions: as many times a shortest
-/// one of what is repeated. `None` where it is something else.
+/// A shortest string of an expression that begins with many repetitions: a shortest string of the
+/// operand, that many times. `None` for any other expression.
 fn repeated(
     store: &mut ExprStore,
     derivatives: &mut Derivatives,

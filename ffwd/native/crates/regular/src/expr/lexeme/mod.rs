@@ -28,8 +28,8 @@ mod questions;
 pub use endings::Ending;
 use endings::{Endings, Possible};
 
-/// A state of one [`Lexeme`]: an index, and in the lowest bits what is asked of it most often, so
-/// that a walk over a trie need not look the state up.
+/// A state of one [`Lexeme`]: an index. Its lowest bits answer the most frequent questions, so that
+/// a walk over a trie need not look the state up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LexState(pub u32);
 
@@ -73,13 +73,13 @@ pub struct LexemeSpec {
     pub spelling: Spelling,
     /// At most 128 languages; bit `i` of a verdict belongs to the `i`-th.
     pub languages: Arc<[Ast]>,
-    /// The languages of which one must hold: a text that belongs to none of these is no text of
-    /// the lexeme. The others are observed, their bits only tell whether they hold too.
+    /// The required languages: a text of the lexeme belongs to at least one of them. The others are
+    /// observed: their bits only tell whether they hold too.
     pub required: Verdict,
     /// The possible next bytes after the end of the lexeme, if known: masks exclude tokens that
     /// continue with others.
     pub follow: Option<ByteSet>,
-    /// Whether nothing but the lexeme itself, begun anew, follows it: then its own first bytes do.
+    /// Whether only the lexeme itself can follow it: then its own first bytes do.
     pub follows_itself: bool,
     /// Where the lexeme ends among the positions that the languages allow.
     pub ends: Ends,
@@ -91,8 +91,8 @@ pub enum Ends {
     /// Wherever a language allows it.
     #[default]
     Anywhere,
-    /// Only where no language can go on; but as soon as one of the lazy ones can end, with those
-    /// of them that do.
+    /// Only where no language can continue. As soon as a lazy language can end, the lexeme ends
+    /// with the lazy ones that do.
     Longest {
         /// The lazy languages.
         lazy: Verdict,
@@ -166,7 +166,8 @@ struct Builder {
     store: ExprStore,
     derivatives: Derivatives,
     ids: FxHashMap<StateKey, LexState>,
-    /// Expressions without their upper bounds, and within how many bytes nothing tells.
+    /// Expressions without their upper bounds, and the number of bytes within which that makes no
+    /// difference.
     relaxed: RelaxMemo,
     endings: Endings,
     possible: Possible,
@@ -203,7 +204,7 @@ pub struct Lexeme {
     /// Inside the quotes, before any character; the start where there are none.
     inside: LexState,
     builder: Mutex<Builder>,
-    /// The bytes of which one comes next where the lexeme ends and the text does not.
+    /// The bytes that can follow the lexeme if the text does not end with it.
     follow: Option<ByteSet>,
     /// Whether any text belongs to any of the languages.
     alive: bool,
@@ -341,8 +342,8 @@ impl Lexeme {
         self.inside
     }
 
-    /// The state before any byte, where only some of the languages may come; `None` if none of them
-    /// has any text. Not of JSON strings, which begin with a quote.
+    /// The state before any byte if only some of the languages are allowed; `None` if none of them
+    /// has any text. Not for JSON strings, which begin with a quote.
     ///
     /// # Errors
     /// The lexeme has too many states.
@@ -356,8 +357,8 @@ impl Lexeme {
         self.intern(&mut self.builder.lock(), StateKey::Inside(kept)).map(Some)
     }
 
-    /// A state, where some of the languages may not go on nor end any more; `None` if none is left. Not
-    /// of JSON strings.
+    /// The state without some of its languages, which may neither continue nor end; `None` if none
+    /// is left. Not for JSON strings.
     ///
     /// # Errors
     /// The lexeme has too many states.
@@ -402,14 +403,15 @@ impl Lexeme {
         self.data(state).accept
     }
 
-    /// The languages of which a text may end here or go on from here, as far as is plain.
+    /// The languages that may end here or continue from here, as far as that is known without a
+    /// search.
     pub fn alive_in(&self, state: LexState) -> Verdict {
         let data = self.data(state);
         let StateKey::Inside(residuals) = &data.key else { return Verdict::MAX };
         residuals.iter().fold(data.accept, |bits, &(language, _)| bits | 1 << language)
     }
 
-    /// The state after one more byte, or `None` if no text of the languages goes on so.
+    /// The state after one more byte, or `None` if no text of the languages continues with it.
     #[inline]
     pub fn next(&self, state: LexState, byte: u8) -> Result<Option<LexState>, LimitExceeded> {
         let class = self.classes.of[usize::from(byte)];
@@ -511,7 +513,7 @@ impl Lexeme {
                     Ends::Longest { lazy } => lazy,
                     Ends::Anywhere => 0,
                 };
-                // A lazy language that can end is what was read.
+                // A lazy language that can end determines the match.
                 let ends_now = verdict & lazy != 0;
                 if ends_now {
                     verdict &= lazy;

@@ -52,8 +52,8 @@ impl Lexeme {
             _ => sought(id),
         };
         let searches = |id: ExprId| match store.get(id) {
-            // Long enough, and none of some texts: which any text is in the end, also if it must
-            // find one pattern.
+            // Long enough, and none of some listed texts: any text can be continued to such a one,
+            // even if it must contain a match of a pattern.
             Expr::And(ids) => {
                 ids.iter().all(|&id| is_least(id) || is_short(id) || finds(id))
                     && ids.iter().filter(|&&id| finds(id)).count() <= 1
@@ -98,9 +98,9 @@ impl Lexeme {
         }
     }
 
-    /// Returns the state without upper bounds on counters, and a number of bytes up to which no run
-    /// distinguishes it from this one. `longest`: longer runs do not matter. `least`: bounds that
-    /// fewer bytes can exhaust are kept. `None` if the state is unchanged.
+    /// Returns the state without upper bounds on counters, and the length of the runs of bytes that
+    /// do not distinguish the two. `longest`: longer runs do not matter. `least`: bounds that fewer
+    /// bytes can exhaust are kept. `None` if the state is unchanged.
     pub fn relaxed(
         &self,
         state: LexState,
@@ -115,7 +115,7 @@ impl Lexeme {
         for &(language, residual) in residuals {
             let Builder { store, relaxed: memo, .. } = &mut *builder;
             let (id, bytes) = relax(store, memo, residual, limits)?;
-            // Else a bound may decide in the end whether there is any text at all.
+            // Otherwise a bound may decide whether there is any text at all.
             if !decides_alike(&builder.store, id) {
                 return Ok(None);
             }

@@ -34,8 +34,8 @@ pub(in crate::regex) fn fold_simple(class: &CharClass) -> CharClass {
 }
 
 /// Returns the characters that match one of the set without the flags `u` and `v`: those with the
-/// same upper case, if that is a single code unit, and not an ASCII one of a character that is not
-/// ASCII.
+/// same upper case. The upper case must be a single code unit, and may be ASCII only for an ASCII
+/// character.
 pub(in crate::regex) fn fold_upper(class: &CharClass) -> CharClass {
     static CASES: OnceLock<CaseMap> = OnceLock::new();
     let cases = CASES.get_or_init(|| {

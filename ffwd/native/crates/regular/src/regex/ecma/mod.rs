@@ -199,7 +199,7 @@ impl<'p> EcmaParser<'p> {
             Node::Lookahead { .. } if !self.is_lenient() => {
                 Err(self.invalid(start, "a lookahead cannot be repeated"))
             }
-            // Looking twice sees what looking once did.
+            // A repeated lookaround asks nothing more.
             Node::Lookahead { .. } if min == 0 => Ok(Node::epsilon()),
             Node::Lookahead { .. } => Ok(atom),
             inner => Ok(Node::Repeat { inner: Box::new(inner), min, max }),
@@ -404,7 +404,7 @@ impl<'p> EcmaParser<'p> {
             self.at += 1;
             let flag = match letter {
                 Some(':') if !seen.is_empty() => return Ok(()),
-                // As other dialects have them, for the rest of what they stand in.
+                // Flags for the rest of the enclosing group, as other dialects have them.
                 Some(')') if !seen.is_empty() => {
                     return Err(PatternError::unsupported(start, "inline flags"));
                 }

@@ -13,13 +13,13 @@ use std::cmp::Ordering;
 use super::Decimal;
 
 /// The digits of 1.7976931348623158e308. It rounds to the greatest double, 1.7976931348623157e308,
-/// and so does what lies between; from about 8e291 above it on, numbers round to infinity.
+/// and so do the numbers between the two. Numbers from about 8e291 above it round to infinity.
 const LIMIT_DIGITS: &[u8] = b"17976931348623158";
 const LIMIT_EXPONENT: i16 = 308;
 /// Zeros of a fraction that are counted.
 const MAX_ZEROS: i16 = 400;
 
-/// The bound below which all numbers are, 1.7976931348623158e308.
+/// The bound of all numbers, 1.7976931348623158e308, which is excluded.
 pub fn limit() -> Decimal {
     power(LIMIT_DIGITS, LIMIT_EXPONENT)
 }
@@ -60,7 +60,8 @@ enum NumberPosition {
     Mark,
     Plus,
     Exponent,
-    /// The same where any exponent may come: zero stays zero, and a negative one makes less.
+    /// The same where any exponent is allowed: zero stays zero, and a negative exponent makes a
+    /// number smaller.
     FreeMark,
     FreeSign,
     FreeExponent,
@@ -74,7 +75,7 @@ pub struct Finite {
     place: NumberPosition,
     /// The greatest exponent with which the digits stay below the limit.
     room: i16,
-    /// How many digits were read, as long as they are the first ones of the limit.
+    /// How many digits were read, while they equal the first ones of the limit.
     tied: Option<u8>,
     exponent: i16,
 }
@@ -121,7 +122,7 @@ impl Finite {
     /// Returns the continuations after a byte, if any.
     pub fn derive(&self, byte: u8) -> Option<Self> {
         let at = |place| Self { place, ..*self };
-        // Nothing of the digits matters any more.
+        // The digits make no further difference.
         let free = |place| Some(Self { place, room: 0, tied: None, ..*self });
         if self.kind.digits_only && !byte.is_ascii_digit() {
             return None;

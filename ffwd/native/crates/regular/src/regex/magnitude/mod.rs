@@ -19,11 +19,11 @@ use smallvec::SmallVec;
 use super::decimal::{greatest_common_divisor, power_of_ten};
 use super::{Bound, Decimal};
 
-/// The most steps whose multiples may be excluded. Of `2^n` consecutive integers, `n` steps that
-/// are not 1 leave one, which bounds the search for it.
+/// The most steps whose multiples may be excluded. Among `2^n` consecutive integers, `n` steps
+/// greater than 1 leave at least one, which bounds the search for it.
 pub const MAX_EXCLUDED_STEPS: usize = 8;
 
-/// Whether a decimal point comes.
+/// Whether there is a decimal point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Point {
     /// With or without a point.
@@ -265,7 +265,7 @@ impl Magnitude {
     /// Forgets how many digits there are where nothing depends on it.
     fn forget_count(&mut self) {
         if self.low.is_none() && self.high.is_none() && self.excluded.is_empty() {
-            // Not the first digit: what follows it need not be told from what follows others.
+            // The first digit does not matter: what follows it is the same for all.
             self.count = 1;
         }
     }
@@ -310,7 +310,8 @@ impl Magnitude {
             if byte == b'0' {
                 return Some(next);
             }
-            // More decimals than any bound or step has: no multiple, and above what has been read.
+            // More decimals than any bound or step has: no multiple, and greater than the number so
+            // far.
             if self.rules.step.is_some() || self.high.is_some() {
                 return None;
             }
@@ -348,14 +349,14 @@ impl Magnitude {
         u32::from(self.rules.step.is_none() && self.rules.point != Point::Forbidden)
     }
 
-    /// Whether what has been read becomes an integer part of `all` digits, with some decimals or,
-    /// if `now`, with nothing more.
+    /// Whether the digits so far can become an integer part of `all` digits, with some decimals or,
+    /// if `now`, with none.
     fn some_completion(&self, all: usize, now: bool) -> bool {
         self.completion(all, now, 0).is_some()
     }
 
-    /// The digits with which what has been read becomes an integer part of `all` digits with some
-    /// decimals, as a number of which `zeros` zeros at the end are cut off.
+    /// The digits that complete those so far to an integer part of `all` digits with some decimals,
+    /// as a number without its last `zeros` zeros.
     fn completion(&self, all: usize, now: bool, zeros: u32) -> Option<BigUint> {
         let read = self.count as usize;
         let resolution = self.resolution();
@@ -426,8 +427,8 @@ impl Magnitude {
         self.first_value(least, most, size, zeros, excluded.collect())
     }
 
-    /// The first of `size` more digits, as a number from `least` to `most` that ends with `zeros`
-    /// zeros, that satisfies the rest; without these zeros.
+    /// The first number of `size` digits from `least` to `most` that ends with `zeros` zeros and
+    /// satisfies the constraints, without these zeros.
     fn first_value(
         &self,
         mut least: BigUint,
@@ -437,7 +438,7 @@ impl Magnitude {
         mut excluded: Vec<BigUint>,
     ) -> Option<BigUint> {
         let shift = power_of_ten(size - zeros);
-        // The scale in which values are counted, of which that of the steps is a part.
+        // The factor from steps to the unit in which values are counted.
         let scale = power_of_ten(self.resolution());
         let mut moduli: SmallVec<[BigUint; 1]> =
             self.rules.excluded_steps.iter().map(|modulus| modulus * &scale).collect();

@@ -1,8 +1,8 @@
 //! Regular expressions of Python's `re` on text, as of 3.11 to 3.13.
 //!
-//! Backreferences and conditionals, which are no regular language, are refused by name, and so is an
-//! atomic group or a possessive quantifier that cannot be said with a lookahead. `\B` is not found in
-//! the empty text, which Python changed in 3.14. The sets of characters are those of the Unicode
+//! Backreferences and conditionals are refused by name, because they are not regular. So is an
+//! atomic group or possessive quantifier that no lookahead can express. `\B` is not found in the
+//! empty text, which Python changed in 3.14. The sets of characters are those of the Unicode
 //! version of [`regex_syntax`], where Python's may be an older one.
 
 use rustc_hash::FxHashSet;
@@ -184,7 +184,7 @@ impl PythonParser<'_> {
         };
         self.at += usize::from(greed != Greed::Greedy);
         let repeat = match *inner {
-            // Looking twice sees what looking once did.
+            // A repeated lookaround asks nothing more.
             Tree::Look { .. } if min == 0 => Tree::Atom(Node::epsilon()),
             look @ Tree::Look { .. } => look,
             inner => Tree::Repeat { inner: Box::new(inner), min, max, greed, offset: start },
