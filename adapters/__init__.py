@@ -1,4 +1,4 @@
-"""Adapters: one module per inference engine. Each is imported on its own, with its engine.
+"""Adapters: one module per inference engine. Each is imported separately, with its engine.
 
-An adapter knows ffwd's public API and its engine's, and nothing else.
+An adapter uses only ffwd's public API and its engine's.
 """

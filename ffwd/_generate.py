@@ -27,8 +27,8 @@ Conversation: TypeAlias = str | Sequence[Mapping[str, Any]]
 Typed: TypeAlias = type[T] | TypedSchema[T]
 """A schema whose values have a type."""
 
-# The options stand in every overload, for type checkers and editors know no other way to say them
-# together with options of others; tests/typed/ holds them equal.
+# Every overload repeats the options, because type checkers and editors have no other way to combine
+# them with further options. tests/typed/ checks that they are equal.
 
 
 @overload
@@ -320,7 +320,7 @@ async def generate_async(
     schema: Any,
     **options: Any,
 ) -> Any:
-    """Run `generate` on a thread of its own, so that the event loop stays responsive.
+    """Run `generate` on a separate thread, so that the event loop stays responsive.
 
         generation = await ffwd.generate_async(model, tokenizer, messages, Person)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ffwd._native import BitmaskError, mask_logits
 
 _HALVES = ("float16", "bfloat16")
-# NumPy computes the names of its types anew each time.
+# NumPy computes the names of its types with each access.
 _KINDS = {np.dtype(name): name for name in ("float32", "float16")}
 
 
@@ -111,8 +111,9 @@ def _shared(what: str, tensor: Any) -> np.ndarray[Any, Any]:
     try:
         if tensor.dtype is torch.bfloat16 and not tensor.requires_grad:
             tensor = tensor.view(torch.int16)
-        # Fails where `_why_not` says. To ask first would cost more than all the rest: each
-        # question to a tensor takes microseconds when torch's code is not in the caches.
+        # Fails for the tensors that `_why_not` describes. Checking first would cost more than
+        # everything else: each attribute of a tensor takes microseconds while torch's code is not
+        # in the caches.
         array: np.ndarray[Any, Any] = tensor.numpy()
     except (RuntimeError, TypeError) as cause:
         raise BitmaskError(_why_not(what, tensor, cause)) from cause

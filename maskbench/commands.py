@@ -23,16 +23,16 @@ _ARGUMENTS = "maskbench.arguments"
 
 
 class RecordingGroup(click.Group):
-    """Keeps the arguments that it was called with: results say by which command they were made."""
+    """Keeps its arguments, because results name the command that made them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click has it."""
+        """As in click."""
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
 
 def command_line() -> str:
-    """Return what has to be typed to run this command again."""
+    """Return the shell command that repeats this run."""
     arguments = click.get_current_context().meta.get(_ARGUMENTS, ())
     return shlex.join(["python", "-m", "maskbench", *arguments])
 

@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        """As the tables call it."""
+        """Its name in tables."""
         return f"{self.subject} and {' and '.join(self.peers)}"
 
     @property

@@ -1,4 +1,4 @@
-"""How fast ffwd wants to be: for each statistic what it must reach, and what it aims at.
+"""The goals of ffwd's speed: for each statistic a required value and a desired one.
 
 A goal is a time in microseconds, a multiple of the better peer's speed in the same run, or either
 of both. Peers differ in what they pass, so each comparison is judged by itself.

@@ -24,11 +24,11 @@ from maskbench.walk import Outcome
 
 VERDICTS_FORMAT = "maskbench-verdicts-1"
 
-# What has no answer at all; a schema that comes to one of these got worse whatever it was before.
+# Results without an answer; a schema with one of these got worse than any other result.
 _FELL = frozenset({Verdict.FAILED.value, Verdict.CRASHED.value, Verdict.TIMED_OUT.value,
                    "out of memory"})  # fmt: skip
 
-# What verdicts depend on beside the engine, as far as a file says it.
+# The conditions of verdicts besides the engine, as far as a file states them.
 _CONDITIONS = ("whitespace", "property_order", "time_limit_s", "forced")
 
 

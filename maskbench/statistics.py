@@ -141,7 +141,7 @@ def refusal_reasons(records: Iterable[SchemaRecord]) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class SlowMask:
-    """One mask that took long: where it is, so that it can be looked at."""
+    """One slow mask with its position."""
 
     us: float
     id: str

@@ -1,4 +1,4 @@
-"""From outcomes to verdicts: what one engine made of one schema."""
+"""From outcomes to verdicts: the result of one engine on one schema."""
 
 from __future__ import annotations
 

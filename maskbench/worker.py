@@ -96,7 +96,8 @@ def main(connection: Connection, start: WorkerSetup) -> None:
         connection.send(NotReady(str(error)))
         return
     walker = Walker(engine, start.setup.tokenizer.eos_token_ids)
-    # From here on nothing is collected while a clock runs; what was loaded is never looked at.
+    # From here on the garbage collector does not run while a clock does, and never visits loaded
+    # objects.
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -102,6 +102,23 @@ UNSATISFIABLE: Mapping[str, object] = {
     "required, propertyNames": of_object(required=["foo"], propertyNames={"pattern": "^x"}),
     "required, patternProperties": of_object(required=["foo"], patternProperties={"^f": False}),
     "required, maxProperties": of_object(required=["a", "b"], maxProperties=1),
+    "required, maxProperties, many": of_object(
+        required=[f"p{number}" for number in range(1000)], maxProperties=999
+    ),
+    "required, undeclared, many": of_object(
+        properties={f"p{number}": {"type": "string"} for number in range(5000)},
+        required=["p0", "foo"],
+        additionalProperties=False,
+    ),
+    "required, types, many": {
+        "allOf": [
+            of_object(
+                properties={f"p{number}": {"type": "string"} for number in range(5000)},
+                required=[f"p{number}" for number in range(5000)],
+            ),
+            {"properties": {"p7": {"type": "integer"}}},
+        ]
+    },
     "minProperties": of_object(minProperties=2, properties={"a": {}}, additionalProperties=False),
     "dependentRequired": of_object(
         required=["a"], dependentRequired={"a": ["b"]}, properties={"b": False}

@@ -8,7 +8,7 @@
         llama.create_chat_completion(messages, logits_processor=processors)
 
 The draft model proposes the tokens that the grammar forces, so that llama.cpp evaluates them in one
-batch. It is of use where the texts have much that is forced; the logits processor works without.
+batch. It pays for texts with many forced tokens; the logits processor works without it.
 """
 
 from ffwd.adapters.llama_cpp.pair import GrammarPair as GrammarPair

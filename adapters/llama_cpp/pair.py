@@ -51,13 +51,12 @@ class PairStats:
 
 
 class GrammarPair:
-    """A logits processor and a draft model that know of each other.
+    """A logits processor and a draft model that work together.
 
     `pair.constrain(grammar)` gives the processors of one request, `pair.draft_model` is for
-    `Llama(draft_model=...)` or `attach`. Without the draft model every token is evaluated by
-    itself, and the text is the same: where text is forced, its tokens are the tokenizer's own. One
-    pair is for one `Llama`, whose requests come one after the other; requests without a grammar are
-    not changed.
+    `Llama(draft_model=...)` or `attach`. Without the draft model every token is evaluated
+    separately, and the text is the same: forced text has the tokenizer's own tokens. One pair
+    serves one `Llama` with sequential requests; requests without a grammar are unchanged.
 
     Args:
         grammar: What `pair.processor` follows: a `CompiledGrammar`, or the `Start` of a prompt of
@@ -101,12 +100,12 @@ class GrammarPair:
 
     @property
     def processor(self) -> Processor:
-        """A processor that follows the pair's own grammar, in one request after the other.
+        """A processor that follows the pair's own grammar, in sequential requests.
 
-        A prompt that does not go on from the ids of the call before is a new request. One that
-        consists of the old prompt and just what was generated then is taken for its continuation;
-        call `reset` in between where it is not meant. The drafts of another draft model would be
-        taken for a new prompt: use `constrain` with one.
+        A prompt that does not continue the ids of the previous call is a new request. One that
+        consists of the old prompt and exactly its output counts as its continuation; call `reset`
+        to avoid this. The drafts of another draft model would count as a new prompt: use
+        `constrain` with one.
 
         Raises:
             ValueError: The pair has no grammar of its own.
@@ -142,7 +141,7 @@ class GrammarPair:
         return GrammarProcessors(self, request)
 
     def attach(self, llama: Any) -> None:
-        """Make the pair's draft model that of a `Llama` which was made with `logits_all=True`.
+        """Attach the pair's draft model to a `Llama` that was made with `logits_all=True`.
 
         Raises:
             UnsupportedLlamaError: It was made without, its `n_batch` is too small, or the model
@@ -177,9 +176,8 @@ class GrammarPair:
 class GrammarProcessors(LogitsProcessorList):  # type: ignore[misc]
     """The processors of a request, for `logits_processor=`; also a context.
 
-    llama.cpp calls processors in a place where Python's errors are lost. So where something is
-    wrong, the text ends with the next token, `error` has the reason, and the end of the context
-    raises it::
+    llama.cpp calls processors where Python's errors are lost. So after an error the text ends with
+    the next token, `error` has the reason, and the end of the context raises it::
 
         with pair.constrain(grammar) as processors:
             llama.create_completion(prompt, logits_processor=processors)
@@ -223,7 +221,7 @@ class GrammarProcessors(LogitsProcessorList):  # type: ignore[misc]
     def step(
         self, ids: NDArray[np.intc], scores: NDArray[np.single], drafts: int
     ) -> NDArray[np.single]:
-        """Mask the scores at the next place. `drafts` may follow the token that was sampled."""
+        """Mask the scores at the next position. `drafts` may follow the sampled token."""
         try:
             if self.error is not None and self._request.begins(ids):
                 return self._request.only_ends(scores)
@@ -233,7 +231,7 @@ class GrammarProcessors(LogitsProcessorList):  # type: ignore[misc]
                 self.error = None
                 self._request.begin(ids)
             return self._request.mask(scores)
-        # Whatever is raised here is printed and forgotten, and the scores stay without a mask.
+        # An exception here would be printed and dropped, and the scores would stay unmasked.
         except Exception as error:
             _LOGGER.error("the text ends here: %s", error)
             self.error = error

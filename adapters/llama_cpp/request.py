@@ -1,4 +1,4 @@
-"""One request of llama-cpp-python: which tokens of a context are new, and what may follow."""
+"""One request of llama-cpp-python: the new tokens of a context, and the allowed next ones."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,13 +71,13 @@ class Request:
         self._only = only
         self._max_tokens = max_tokens
         self._bits = ffwd.allocate_bitmask(1, self._vocabulary.vocab_size)
-        # Says at once what is wrong with the options.
+        # Raises errors of the options at once.
         self._matcher: Matcher = self._new_matcher([])
         self._forces = _encodes(self._vocabulary)
         self._ids: NDArray[np.intc] = np.empty(0, dtype=np.intc)
         self._prompt_length = 0
         self._shown = 0
-        # Whether the token that was sampled last has been taken where drafts were asked for.
+        # Whether a request for drafts has already accepted the last sampled token.
         self._taken = False
         self._forced: list[int] = []
         self._unconfirmed = 0
@@ -113,7 +113,7 @@ class Request:
             return True
         if self._taken:
             return count <= known + drafts
-        # A sampled token more; or drafts are gone through, or the same place is sampled again.
+        # One more sampled token; or drafts are processed, or the same position is sampled again.
         return count in (known + 1, self._shown, known)
 
     def begin(self, prompt: NDArray[np.intc]) -> None:
@@ -137,7 +137,7 @@ class Request:
         self.drafted = self.confirmed = self.masks = 0
 
     def advance(self, input_ids: NDArray[np.intc]) -> None:
-        """Go to the place in `input_ids` for which a mask is asked now.
+        """Move to the position in `input_ids` whose mask is requested.
 
         Raises:
             RefusedTokenError: The grammar refuses the token before it.
@@ -157,7 +157,7 @@ class Request:
             self._unconfirmed = 0
 
     def mask(self, scores: NDArray[np.single]) -> NDArray[np.single]:
-        """Return a copy of the scores with -inf for every token that may not come.
+        """Return a copy of the scores with -inf for every token that is not allowed.
 
         Raises:
             NoTokenLeftError: All are -inf then.
@@ -175,7 +175,7 @@ class Request:
             masked = np.full(len(scores), -np.inf, dtype=np.single)
             masked[forced[0]] = scores[forced[0]]
             return masked
-        # What is given are the logits among ids and probabilities, with gaps between them.
+        # The argument has the logits among ids and probabilities, with gaps between them.
         masked = np.array(scores, dtype=np.single)
         self._matcher.fill_bitmask(self._bits, 0)
         starved = ffwd.apply_token_bitmask_inplace(
@@ -186,7 +186,7 @@ class Request:
         return masked
 
     def drafts(self, input_ids: NDArray[np.intc], limit: int) -> list[int]:
-        """Return the tokens that must follow `input_ids`, which end with a sampled token."""
+        """Return the forced tokens after `input_ids`, which end with a sampled token."""
         known = len(self._ids)
         if self._taken or len(input_ids) != known + 1 or not self.begins(input_ids):
             return []
@@ -201,7 +201,7 @@ class Request:
         return tokens
 
     def only_ends(self, scores: NDArray[np.single]) -> NDArray[np.single]:
-        """Return scores that leave nothing but the end."""
+        """Return scores that allow only the end."""
         ended = np.full(len(scores), -np.inf, dtype=np.single)
         ends = [token for token in self._vocabulary.eos_token_ids if token < len(scores)]
         ended[ends] = 0.0
@@ -212,7 +212,7 @@ class Request:
         place = len(self._ids)
         token = int(input_ids[place])
         known = 0 <= token < self._vocabulary.vocab_size
-        # What follows the end says nothing.
+        # Tokens after the end have no meaning.
         if not self._matcher.is_terminated() and not (known and self._matcher.accept_token(token)):
             raise RefusedTokenError(
                 token=token,
@@ -220,7 +220,7 @@ class Request:
                 text=self._vocabulary.token_bytes(token) if known else None,
             )
         self._ids = input_ids[: place + 1].copy()
-        # Looked for anew where they are used up, or where another one has come.
+        # Computed again once they are used up, or after a different token.
         self._forced = self._forced[1:] if self._forced[:1] == [token] else []
 
     def _forced_here(self) -> list[int]:

@@ -77,7 +77,7 @@ def _loaded_vocabulary(llama: Any) -> Vocabulary:
     ends = _end_tokens(llama)
     if not ends:
         raise VocabularyError("the loaded model has no token that ends an output")
-    # What ends the output is no text, whatever its type.
+    # A token that ends the output is no text, whatever its type.
     for end in ends:
         tokens[end] = None
     bpe = llama_cpp.llama_vocab_type(vocab) == llama_cpp.LLAMA_VOCAB_TYPE_BPE
@@ -86,7 +86,7 @@ def _loaded_vocabulary(llama: Any) -> Vocabulary:
         ids: list[int] = llama.tokenize(data, add_bos=False, special=False)
         return ids
 
-    # Others write a space before every text, also where it is in the middle of one.
+    # Others add a space before every text, even in the middle of one.
     return Vocabulary(tokens, eos_token_ids=ends, encode=encode if bpe else None, token_names=names)
 
 

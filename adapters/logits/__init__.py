@@ -24,7 +24,7 @@ _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 def default_backend(device: torch.device) -> Backend:
-    """Return the fastest way there is to mask logits on a device."""
+    """Return the fastest available way to mask logits on a device."""
     if device.type == "cpu":
         return "native"
     if device.type in _TRITON_DEVICES and importlib.util.find_spec("triton") is not None:
@@ -75,7 +75,7 @@ def apply_token_bitmask_inplace(
     matrix = _matrix(logits)
     bits = _bits(bitmask, matrix.device)
     rows = _row_numbers("logits", indices, matrix.shape[0], matrix.device)
-    # Where nothing else is said, the mask of a row has its number, and is there too.
+    # By default the mask of a row has the same number, and must exist.
     named = indices if mask_rows is None else mask_rows
     masks = _row_numbers("bitmask", named, bits.shape[0], matrix.device)
     _check_counts(matrix, bits, rows, masks)

@@ -39,7 +39,7 @@ def _mask_logits(
     mask_row = row
     if NAMED_MASK_ROWS:
         mask_row = tl.load(mask_rows + at)
-    # Row numbers that are on the device already were not looked at by the host.
+    # The host has not checked row numbers that are on the device.
     if (row >= 0) & (row < logits_rows) & (mask_row >= 0) & (mask_row < bits_rows):
         word = tl.program_id(1) * BLOCK_WORDS + tl.arange(0, BLOCK_WORDS)
         packed = tl.load(bits + mask_row * bits_stride + word, mask=word * 32 < vocab_size, other=0)

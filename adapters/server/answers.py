@@ -1,4 +1,4 @@
-"""The objects that are sent: whole answers, and the chunks of streams."""
+"""The objects of responses: whole answers, and the chunks of streams."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from ffwd.adapters.server.streams import Ending
 
 
 def encoded(value: Any) -> bytes:
-    """JSON, in UTF-8; half a surrogate pair, which UTF-8 has not, as its escape."""
+    """JSON in UTF-8; a lone surrogate, which UTF-8 lacks, as its escape."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", errors="backslashreplace")
 

@@ -66,10 +66,11 @@ class Server:
             options=options,
             metrics=self.metrics,
         )
-        # Quick work never waits for heavy work, nor what every request needs for grammars.
+        # Quick work never waits for heavy work, and the needs of every request never wait for
+        # grammars.
         self.rendering = quick_lane("render", 2)
         self.heavy_rendering = heavy_lane("render", nicer=NICER_IN_PYTHON)
-        # Which one a grammar needs is only found by trying, so each passes on what takes too long.
+        # The right lane of a grammar is found by trying: each lane passes on what takes too long.
         self.compiling: dict[Effort, Executor] = {
             "least": quick_lane("compile", options.compile_threads),
             "small": heavy_lane("compile-small"),
@@ -152,7 +153,7 @@ class Endpoint:
         self._chat = chat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; end the work as soon as the client is gone."""
+        """Answer a request; stop the work as soon as the client is gone."""
         reply = _Reply(send, self._server.options.write_timeout)
         began = time.monotonic()
         status = "cancelled"
@@ -197,7 +198,7 @@ class Endpoint:
             return await reply.error(error)
         except _ClientTooSlow:
             return "cancelled"
-        # Whatever it is, the client is told, and the server goes on.
+        # After any error the client gets a response, and the server continues.
         except Exception as error:
             _log.exception("a request failed")
             return await reply.error(internal(error))
@@ -272,7 +273,7 @@ class Endpoint:
             if not reply.begun:
                 for news in all_news:
                     if isinstance(news.ending, ApiError):
-                        # Nothing is sent yet, so it can be an error with a status.
+                        # Nothing is sent yet, so the response can be an error with a status.
                         raise news.ending
                 await reply.begin()
                 self._server.metrics.first_seconds.observe(time.monotonic() - began)
@@ -299,7 +300,7 @@ class Endpoint:
 
 
 class _ClientTooSlow(Exception):  # noqa: N818 - the client's fault, and nobody's error
-    """The client does not take what is sent to it."""
+    """The client does not read its response."""
 
 
 _LATE = "late"
@@ -311,7 +312,7 @@ def _cancel_late(task: "asyncio.Task[Any] | None") -> None:
 
 
 class _Reply:
-    """The answer on its way out; a client that takes nothing for too long is given up."""
+    """An answer being sent; a client that reads nothing for too long is dropped."""
 
     def __init__(self, send: Send, timeout: float) -> None:
         self._send = send
@@ -352,7 +353,7 @@ class _Reply:
         return str(error.status)
 
     async def _limited(self, message: dict[str, Any]) -> None:
-        """Send; `_ClientTooSlow` where the client's side is full for too long."""
+        """Send, or raise `_ClientTooSlow` if the client's buffer is full for too long."""
         task = asyncio.current_task()
         timer = asyncio.get_running_loop().call_later(
             self._timeout, lambda: task is not None and task.cancel(_SLOW)

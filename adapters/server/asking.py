@@ -70,7 +70,7 @@ class Asked:
 
     @property
     def param(self) -> str | None:
-        """The field that errors are about which say nothing themselves."""
+        """The field of errors that name none themselves."""
         if self.calls:
             return "tools"
         if self._structured is not None:
@@ -88,7 +88,7 @@ class Asked:
             "compact": self._compact,
             "may_reason": may_reason,
         }
-        # The order of properties is theirs in the text.
+        # Properties keep the order of the text.
         return GrammarRequest(_KIND, json.dumps(asked))
 
 
@@ -127,7 +127,7 @@ class Reader:
         )
         if text is None or not free:
             return self._tools(asked, choice)
-        # A text of the form that is asked for, or calls: never other text.
+        # A text of the requested form, or calls: never other text.
         if isinstance(choice, Mapping):
             allowed = {**choice.get("allowed_tools", choice), "mode": "required"}
             required: Any = {"type": "allowed_tools", "allowed_tools": allowed}

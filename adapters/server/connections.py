@@ -12,9 +12,9 @@ class TimedProtocol(H11Protocol):
     """HTTP/1.1 with a time limit wherever the server waits for a client to send.
 
     It runs while the head of a request is not complete, from the connection's first moment on, and
-    while a body is not complete whose answer is sent already. In between the application reads the
-    body and has a limit of its own, and uvicorn closes connections that are kept without a request.
-    Bytes that trickle in do not extend it.
+    while a body is not complete whose answer is sent already. In between, the application reads the
+    body with its own limit, and uvicorn closes idle connections. Bytes that trickle in do not
+    extend the limit.
     """
 
     read_timeout = 30.0
@@ -28,7 +28,7 @@ class TimedProtocol(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """See whether a request is complete with it."""
+        """Check whether the data completes a request."""
         super().data_received(data)
         self._watch()
 
@@ -38,7 +38,7 @@ class TimedProtocol(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         self._stop()
         super().connection_lost(exc)
 

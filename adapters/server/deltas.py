@@ -1,4 +1,4 @@
-"""From what becomes certain of a text to the deltas of an answer."""
+"""From the certain part of a text to the deltas of an answer."""
 
 import random
 import string
@@ -59,7 +59,7 @@ class AnswerReader:
         tools: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._matcher = matcher
-        # What a text was begun with, events have as well.
+        # Events include the prefill of a text.
         self._again = len(start.prefill)
         self._stopping = StopSequenceDecoder(_BYTES, stop_strings=list(stops)) if stops else None
         self._format = tool_format
@@ -136,6 +136,6 @@ class AnswerReader:
 
     def _call_id(self) -> str:
         if self._format is not None and self._format.name.startswith("mistral"):
-            # Its templates refuse ids of another form when the call is part of the next prompt.
+            # Its templates refuse ids of another form in the next prompt.
             return "".join(_NINE.choices(string.ascii_letters + string.digits, k=9))
         return f"call_{uuid.uuid4().hex[:24]}"

@@ -1,7 +1,7 @@
-"""Threads apart by what their work costs, so that heavy work delays no other.
+"""Separate threads for light and heavy work, so that heavy work delays no other.
 
-Heavy work has few threads of a lower priority: whatever else has to be done gets the processor
-first, and many heavy requests wait for each other only.
+Heavy work has few threads of a lower priority: all other work gets the processor first, and many
+heavy requests wait only for each other.
 """
 
 import os
@@ -38,7 +38,7 @@ def heavy_lane(name: str, threads: int = 1, *, nicer: int = NICER) -> ThreadPool
 
 @dataclass(eq=False)
 class Job:
-    """A call in a `ReplacingLane`, the thread that runs it, and whether another has its place."""
+    """A call in a `ReplacingLane`, the thread that runs it, and whether it was replaced."""
 
     call: Callable[[], object] | None
     """None once it has begun: what it refers to may hold the job."""
@@ -50,7 +50,7 @@ class Job:
 
 
 class ReplacingLane:
-    """Threads for short calls, where one that takes long does not keep its thread from the others.
+    """Threads for short calls; a slow call is replaced, so that it does not block the others.
 
     Args:
         name: Of the threads.
@@ -73,7 +73,7 @@ class ReplacingLane:
         return job
 
     def replace(self, job: Job) -> None:
-        """Let a running call go on behind all others, and give its place to a new thread."""
+        """Continue a running call at a lower priority, and start a new thread in its place."""
         with self._lock:
             if job.thread is None or job.done or job.replaced:
                 return
@@ -116,5 +116,5 @@ def _step_back(thread: int | None = None, *, nicer: int = NICER) -> None:
         return
     thread = threading.get_native_id() if thread is None else thread
     now = os.getpriority(os.PRIO_PROCESS, thread)
-    # More is always allowed, and less only to the privileged.
+    # Raising the niceness is always allowed; lowering it needs privileges.
     os.setpriority(os.PRIO_PROCESS, thread, min(now + nicer, _LOWEST))

@@ -61,7 +61,7 @@ class ServerMetrics:
         self.grammars = gauge("grammar_cache_grammars", "Grammars that are kept.")
 
     def watch(self, gauge: Gauge, value: Callable[[], float]) -> None:
-        """Have a gauge ask for its value."""
+        """Set the function that returns a gauge's value."""
         gauge.set_function(value)
 
     def text(self) -> bytes:

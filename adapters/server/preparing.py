@@ -1,4 +1,4 @@
-"""From a request to the texts that are written for it: prompt, grammar, matchers."""
+"""From a request to its sequences: prompt, grammar, matchers."""
 
 import json
 import random
@@ -58,7 +58,7 @@ _OWN_VARIABLES = frozenset(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rendered:
-    """A request's prompt, and what is asked of the answer."""
+    """A request's prompt, and the constraint on its answer."""
 
     request: Request
     asked: Asked
@@ -116,7 +116,7 @@ class Preparer:
             )
             for effort, (steps, _) in _BOUNDS.items()
         }
-        # By hash, as texts may be long: one that is taken for another is done with more care only.
+        # By hash, because texts may be long. A collision only causes more caution.
         self._efforts: dict[int, Effort] = {}
         self._lock = Lock()
 
@@ -142,7 +142,7 @@ class Preparer:
         )
         prompt = self._render(request, tools)
         style = self._loaded.tool_format
-        # Where the messages of other channels are part of the format, it says what reasoning is.
+        # If messages of other channels are part of the format, it defines the reasoning.
         in_grammar = asked.calls and style is not None and style.repeat_before
 
         def begin(grammar: CompiledGrammar) -> Start:
@@ -221,12 +221,12 @@ class Preparer:
         except TooMuchEffort as error:
             spent = time.thread_time() - began
             by_clock = isinstance(error.__cause__, DeadlineExceededError)
-            # Another time it may be as small as it is.
+            # It can stay this small another time.
             if not by_clock or spent >= _PROCESSOR_SECONDS:
                 self._remember(rendered, EFFORTS[EFFORTS.index(effort) + 1])
             raise
         if effort == "small":
-            # Others of its grammar find what was built.
+            # Other requests of its grammar find the built states.
             self._remember(rendered, "least")
         texts = []
         for index in range(request.n or 1):
@@ -273,14 +273,14 @@ class Preparer:
             raise TooMuchEffort
         complete = asked.structured and request.complete is not False
         try:
-            # Its calls have the limits of the server: it is the grammar of all who ask for it.
+            # Its calls have the server's limits, because all requests share the grammar.
             grammar = self.cache.get(key, limits=self._compiling[effort])
             start = rendered.begin(grammar)
             limit = self._limit(rendered, len(start.prompt_ids))
             matcher = start.matcher(
                 max_tokens=limit if complete else None, limits=self._calling[effort]
             )
-            # What the first step needs is built here, rather than where other texts wait for it.
+            # The states of the first step are built here, where no other text waits for them.
             if effort != "least" or not was_kept:
                 matcher.fast_forward_tokens()
                 bits = ffwd.allocate_bitmask(1, self._loaded.vocabulary.vocab_size)
@@ -291,7 +291,7 @@ class Preparer:
         return start, matcher.fork(limits=self._options.limits), limit, complete
 
     def _check_effort(self, error: Exception) -> None:
-        """Raise `TooMuchEffort` where a limit was passed that is not the server's."""
+        """Raise `TooMuchEffort` if a limit other than the server's was exceeded."""
         if not isinstance(error, LimitExceededError) or error.limit not in _SMALLER:
             return
         allowed = getattr(self._options.limits, error.limit)
@@ -338,7 +338,7 @@ class Preparer:
             variables.setdefault("reasoning_effort", request.reasoning_effort)
         going_on = request.continue_final_message
         if going_on and request.add_generation_prompt:
-            # The one excludes the other; a client that wants to go on need not say so twice.
+            # One excludes the other; a client that continues a message need not say so twice.
             going_on = True
         source = template.source(tools=bool(tools))
         messages = [

@@ -61,12 +61,12 @@ class DrainingServer(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let what is in progress end, and then end all else."""
+        """Let requests in progress finish, then stop everything else."""
         self._served.stopping = True
         until = time.monotonic() + self._grace
         while self._served.num_open and time.monotonic() < until and not self.force_exit:
             await asyncio.sleep(_POLL)
-        # The same grace, not another one.
+        # The same grace period, not an additional one.
         self.config.timeout_graceful_shutdown = math.ceil(max(until - time.monotonic(), 0))
         await super().shutdown(sockets)
 
@@ -93,8 +93,8 @@ def run(
     options = options or ServerOptions()
     sys.setswitchinterval(_SWITCH_SECONDS)
     app = create_app(loaded, options)
-    # A full collection looks at all that was imported and loaded, with all threads stopped for 0.2
-    # seconds. What is there by now stays, so that none has to.
+    # A full collection visits all imported and loaded objects, and stops all threads for 0.2
+    # seconds. These objects stay, so they are frozen.
     gc.collect()
     gc.freeze()
     DrainingServer(app, options, host=host, port=port, log_level=log_level).run()

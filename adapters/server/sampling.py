@@ -20,7 +20,7 @@ class Sampling:
         top_p: The likeliest tokens whose probabilities reach this sum.
         top_k: At most so many of the likeliest tokens; 0 for all.
         min_p: Tokens at least so likely, beside the likeliest one.
-        chance: Where chance comes from. What a text is does not depend on which others are written
+        chance: The source of randomness. What a text is does not depend on which others are written
             beside it, as far as the model's logits do not.
 
     """

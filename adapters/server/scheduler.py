@@ -113,14 +113,14 @@ class Scheduler:
             self._changed.notify()
 
     def cancel(self, texts: Sequence[Text]) -> None:
-        """Give texts up, wherever they are."""
+        """Abandon texts in any state."""
         with self._changed:
             for text in texts:
                 text.cancelled = True
             self._changed.notify()
 
     def stop(self) -> None:
-        """End what is left with an error, and the threads."""
+        """End the remaining texts with an error, and the threads."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
@@ -139,7 +139,7 @@ class Scheduler:
     def _guarded_round(self) -> None:
         try:
             self._round()
-        # Those whose texts were there are told; the thread must go on for the others.
+        # Their requests get the error; the thread must continue for the others.
         except Exception as error:
             _log.exception("a round of the scheduler failed")
             self._drop_all(internal(error))
@@ -210,7 +210,7 @@ class Scheduler:
         return (len(self._running) + 1) * longest <= self._max_cached
 
     def _collect(self) -> None:
-        """Wait a moment for masks, and see which are there."""
+        """Wait a moment for masks, and return the finished ones."""
         until = time.monotonic() + self._options.late
         with self._changed:
             while not self._stopping and any(work.waited_for for work in self._work):
@@ -230,7 +230,7 @@ class Scheduler:
             self._take_done()
 
     def _replace(self) -> None:
-        """Have others take the places of threads that are stuck in one mask."""
+        """Replace threads that are stuck in one mask."""
         before = time.monotonic() - _STUCK
         for work in self._work:
             if work.job is not None and (work.job.began or before) < before:
@@ -261,7 +261,7 @@ class Scheduler:
         long = [text for text in ready if text.pending > width]
         if short:
             self._forward(short, slots, width)
-        # Who came first; the others of them wait for a later round.
+        # The first ones; the others wait for a later round.
         long.sort(key=lambda text: text.deadline)
         room = size
         while long and room > 0:
@@ -280,7 +280,7 @@ class Scheduler:
         count, beside = len(pending), self._model.pass_tokens
         best, least = 0, float("inf")
         for width in sorted({0, *pending}):
-            # No longer than a part of a prompt may keep the others waiting.
+            # At most as long as a part of a prompt may delay the others.
             if count * width > max(self._options.prefill_tokens, count):
                 break
             apart = [tokens + beside for tokens in pending if tokens > width]
@@ -298,7 +298,7 @@ class Scheduler:
         while slot in waiting:
             pending = min(waiting[slot].pending, size)
             wider = max(widest, pending)
-            # Not where the padding would be more than a pass costs.
+            # Not if the padding would cost more than a pass.
             padding = wider * (len(taken) + 1) - widest * len(taken) - pending
             if wider * (len(taken) + 1) > size or padding > self._model.pass_tokens:
                 break
@@ -346,7 +346,7 @@ class Scheduler:
         self._advance(going, chosen)
 
     def _advance(self, texts: Sequence[Text], tokens: Sequence[int | None]) -> None:
-        """Have texts take their tokens, those of one grammar together."""
+        """Let texts accept their tokens, those of one grammar together."""
         groups: dict[tuple[int, bool, bool], tuple[list[Text], list[int | None]]] = {}
         for text, token in zip(texts, tokens, strict=True):
             text.ready = False
@@ -367,7 +367,7 @@ class Scheduler:
         began = time.thread_time()
         try:
             work.seconds = call()
-        # Told to the texts, by the thread that knows where they are.
+        # The thread that owns the texts reports it to them.
         except BaseException as error:
             work.error = error
         work.processor_seconds = time.thread_time() - began

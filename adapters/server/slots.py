@@ -17,7 +17,7 @@ from ffwd.adapters.transformers import ModelError
 
 _COLUMNS = 256
 _SLOTS = 8
-# On a processor each token costs; an accelerator reads the weights, whatever goes through them.
+# On a processor each token costs; an accelerator reads the weights once for any number of tokens.
 _PASS_TOKENS_CPU = 16
 _PASS_TOKENS = 512
 
@@ -79,7 +79,7 @@ class _SlotLayer(CacheLayerMixin):
             self.values[target, :, :length] = self.values[source, :, :length]
 
     def release(self) -> None:
-        """Let the memory go."""
+        """Free the memory."""
         self.keys = self.values = None
         self.is_initialized = False
 
@@ -98,7 +98,7 @@ def _grown(held: Any, slots: int, columns: int) -> torch.Tensor:
     tensor: torch.Tensor = held
     if slots <= tensor.shape[0] and columns <= tensor.shape[2]:
         return tensor
-    # Zeros: what a mask leaves out is still multiplied by 0, and must be a number.
+    # Zeros, because masked values are still multiplied by 0 and must be numbers.
     larger = tensor.new_zeros(
         (
             tensor.shape[0] if slots <= tensor.shape[0] else _step(slots, _SLOTS),
@@ -163,7 +163,7 @@ class SlotModel:
 
     @torch.inference_mode()
     def logits(self, first: int, held: Sequence[int], chunks: Sequence[list[int]]) -> torch.Tensor:
-        """Read on in neighbouring slots; the logits after the last token of each, in float32.
+        """Continue adjacent slots, and return the logits after the last token of each, in float32.
 
         `first` is the first slot, `held` how many tokens each slot holds, `chunks` what follows
         there. Slots without new tokens get logits that mean nothing.
@@ -173,7 +173,7 @@ class SlotModel:
         positions = torch.zeros((rows, width), dtype=torch.long)
         for row, (chunk, start) in enumerate(zip(chunks, held, strict=True)):
             if chunk:
-                # On the right, so that the last column is everybody's last token.
+                # Right-aligned, so that the last column is the last token of every slot.
                 ids[row, width - len(chunk) :] = torch.tensor(chunk)
                 positions[row, width - len(chunk) :] = torch.arange(start, start + len(chunk))
         lengths = torch.tensor([len(chunk) for chunk in chunks])
@@ -205,13 +205,13 @@ class SlotModel:
     @torch.inference_mode()
     def move(self, source: int, target: int, length: int) -> None:
         """Copy the first tokens of a slot's text to another slot."""
-        # A slot of which nothing has been read may not be there yet.
+        # A slot without tokens may not exist yet.
         if length:
             for layer in self._layers:
                 layer.move(source, target, length)
 
     def release(self) -> None:
-        """Let the cache's memory go; no slot holds anything any more."""
+        """Free the cache's memory; all slots are empty then."""
         for layer in self._layers:
             layer.release()
 

@@ -50,7 +50,7 @@ class Stream:
         self._closed = False
 
     def push(self, news: News) -> None:
-        """Add what has come; from any thread."""
+        """Add deltas, from any thread."""
         with self._lock:
             if self._closed:
                 return
@@ -61,11 +61,11 @@ class Stream:
         try:
             self._loop.call_soon_threadsafe(self._there.set)
         except RuntimeError:
-            # The server is gone, and with it whoever would read this.
+            # The server is gone, and so is the reader.
             self.close()
 
     async def take(self) -> list[News]:
-        """Return all that has come since the last time; waits for something."""
+        """Return everything since the last call; waits until there is something."""
         await self._there.wait()
         with self._lock:
             news, self._news = self._news, []

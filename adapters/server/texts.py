@@ -35,7 +35,7 @@ class Text:
 
     Args:
         prompt_ids: What the model is given.
-        matcher: Where the grammar is.
+        matcher: The state of its grammar.
         reader: Reads the answer's deltas off the matcher.
         sampling: How tokens are chosen.
         max_tokens: How many may come.
@@ -105,7 +105,7 @@ class Text:
 
     @property
     def open(self) -> bool:
-        """Whether it goes on."""
+        """Whether it continues."""
         return self._reason is None and not self.finished and not self.cancelled
 
     def append(self, token: int, *, forced: bool) -> None:
@@ -120,7 +120,7 @@ class Text:
             self._reason = "length"
 
     def force(self) -> None:
-        """Take the tokens that must come."""
+        """Accept the forced tokens."""
         room = self.max_tokens - self.num_tokens
         for token in self.matcher.fast_forward_tokens(max_tokens=room):
             self.append(token, forced=True)
@@ -128,7 +128,7 @@ class Text:
                 break
 
     def publish(self) -> None:
-        """Send what has become certain."""
+        """Send the text that became certain."""
         if self.finished or self.cancelled:
             return
         deltas = self._reader.read(finish=self._reason is not None)
@@ -168,7 +168,7 @@ class Text:
 
 
 def advance(texts: Sequence[Text], tokens: Sequence[int | None]) -> float:
-    """Append a token to each sequence and what it forces; compute the masks; send what is certain.
+    """Append a token and its forced tokens to each sequence, compute masks, and send certain text.
 
     The sequences share one grammar. An error ends only its own sequence. Returns the seconds that
     accepting, forcing and masks took.
@@ -192,7 +192,7 @@ def advance(texts: Sequence[Text], tokens: Sequence[int | None]) -> float:
 
 
 def _fill(texts: list[Text]) -> list[Text]:
-    """Find masks; where one leaves a single token, append it, and return those texts."""
+    """Compute masks. Append the token of a mask that allows only one, and return those texts."""
     if not texts:
         return []
     vocab_size = texts[0].grammar.vocabulary.vocab_size
@@ -200,7 +200,7 @@ def _fill(texts: list[Text]) -> list[Text]:
     try:
         ffwd.fill_bitmasks([text.matcher for text in texts], bits)
     except ffwd.FfwdError:
-        # One of them; find out which.
+        # One of them failed: find out which.
         for row, text in enumerate(texts):
             with _Guard(text):
                 text.matcher.fill_bitmask(bits, row)

@@ -1,4 +1,4 @@
-"""Arguments as models write them, as the JSON that clients are given."""
+"""Conversion of tool arguments from a model's notation to JSON for clients."""
 
 import ast
 import json
@@ -42,7 +42,7 @@ def _of_tags(
 ) -> dict[str, Any]:
     between = "|".join(
         re.escape(mark)
-        # The longer first: one may begin with the other.
+        # Longer ones first, because one may be a prefix of another.
         for mark in sorted({style.before_string, style.before_value}, key=len, reverse=True)
     )
     pattern = re.compile(

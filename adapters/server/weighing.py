@@ -1,7 +1,7 @@
-"""How much work a request's prompt is, found before any of it is done.
+"""The estimated work of a request's prompt, before any of it is done.
 
-A template looks at each value of a conversation, so what rendering costs is the number of values:
-about 0.05 ms for each, whereas a megabyte of text in one message takes 0.05 s.
+A template visits each value of a conversation, so the cost of rendering grows with the number of
+values. One value takes about 0.05 ms; a megabyte of text in one message takes 0.05 s.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def check_size(request: Request, most: int) -> int:
 
     """
     if isinstance(request, CompletionRequest):
-        # Encoding a text releases Python's lock, and ids are only looked at.
+        # Encoding a text releases Python's lock, and ids are only checked.
         return 1
     assert isinstance(request, ChatRequest)
     number = 0
@@ -58,6 +58,6 @@ def _values(value: Any, most: int) -> int:
                 number += sum(map(arguments.count, ",:[{"))
             open_values.extend(item.values())
         elif isinstance(item, list):
-            # No more of a long list than is needed to see that it is too long.
+            # Visits a long list only until it is known to be too long.
             open_values.extend(item[: max(most - number, 0) + 1])
     return number

@@ -18,7 +18,7 @@ BACKEND_NAME = "ffwd"
 
 _logger = logging.getLogger(__name__)
 
-# Where SGLang has had what is needed, the newest place first.
+# The locations of the needed functions in SGLang's versions, the newest first.
 _CHOICES = ("sglang.srt.arg_groups.choices", "sglang.srt.server_args")
 _BACKENDS = "sglang.srt.constrained.base_grammar_backend"
 
@@ -55,7 +55,7 @@ def register() -> None:
         if BACKEND_NAME not in choices.GRAMMAR_BACKEND_CHOICES:
             choices.add_grammar_backend_choices([BACKEND_NAME])
         register_backend(BACKEND_NAME, create_grammar_backend if supported else _refuse)
-    # Whatever another version raises here, SGLang itself goes on.
+    # SGLang itself continues after any error of another version.
     except Exception as error:
         _logger.warning(
             "SGLang %s has no grammar backend %r: %s: %s",

@@ -63,7 +63,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         self.vocabulary = vocabulary
         self._framed_vocabulary = vocabulary
         self._writing = writing
-        # This one holds what is being compiled, and what SGLang has not collected yet.
+        # This one holds grammars in compilation, and those that SGLang has not collected yet.
         self._compiled = GrammarCache(
             vocabulary, max_bytes=cache_bytes // 4, metrics=process_metrics()
         )
@@ -110,7 +110,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         try:
             asked = request()
             return self._object(self._compiled.get(asked), asked, kind)
-        # SGLang goes on after an Exception but not after what is none, such as a panic.
+        # SGLang survives an Exception, but nothing else, such as a panic.
         except BaseException as error:
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise

@@ -9,7 +9,7 @@ from ffwd import CompiledGrammar
 
 GrammarKey = tuple[str, str]
 
-# A grammar grows while it is used, and those in use are among the last that were asked for.
+# A grammar grows while it is used, and those in use are among the last requested.
 _REMEASURED = 16
 _ENTRY_BYTES = 1024
 
@@ -33,7 +33,7 @@ class GrammarObjectCache(MutableMapping[GrammarKey, Any]):
 
     @property
     def memory_bytes(self) -> int:
-        """About how many bytes are held, as of when each was last looked at."""
+        """The estimated bytes held, by the last measurement of each entry."""
         return self._total
 
     def __getitem__(self, key: GrammarKey) -> Any:

@@ -25,7 +25,7 @@ from ffwd.adapters.shared.requests import GrammarRequest
 _logger = logging.getLogger(__name__)
 
 _WORD_BITS = 32
-# Found out once: to look it up takes longer than to fill a mask that is known.
+# Cached, because the look-up takes longer than filling a cached mask.
 _THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -86,18 +86,18 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
         return self._matcher.num_tokens + self._after_end
 
     def accept_token(self, token: int) -> None:
-        """Go on by a token; `ValueError` if the grammar refuses it, and nothing is changed then."""
+        """Accept a token. Raises `ValueError` and changes nothing if the grammar refuses it."""
         if self._failure is not None:
             raise self._failure
         if self._matcher.is_terminated:
             self._after_end += 1
         elif not self._matcher.accept([token]):
             raise self._refused(token)
-        # By this SGLang knows, after a request was retracted, that its token has been accepted.
+        # After a retracted request, this shows SGLang that its token was accepted.
         self.current_token = token
 
     def rollback(self, k: int) -> None:
-        """Take back the last tokens; `IndexError` for more than there are."""
+        """Remove the last tokens; `IndexError` for more than were accepted."""
         after_end = min(k, self._after_end)
         self._matcher.rollback(k - after_end)
         self._after_end -= after_end
@@ -133,7 +133,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
         try:
             ffwd.fill_bitmasks(matchers, vocab_mask, rows, threads=_THREADS)
         except FfwdError:
-            # One of them; each by itself shows which.
+            # One of them failed; filling each separately shows which.
             for entry in entries:
                 if isinstance(entry.grammar, FfwdGrammar):
                     entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
@@ -188,9 +188,9 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
     def _fail(self, error: FfwdError, vocab_mask: torch.Tensor, row: int) -> None:
         _logger.error("the mask of %r failed: %s", self, error)
         self._failure = error
-        # SGLang looks for end tokens before it asks whether a token is accepted, and
-        # a row that allows nothing leaves undefined what is sampled. So some token comes that is no
-        # end; no draft is likely to be it.
+        # SGLang checks for end tokens before it asks whether a token is accepted, and a row that
+        # allows nothing makes sampling undefined. So a token is allowed that is no end token and
+        # that no draft is likely to have.
         vocabulary = self.compiled.vocabulary
         ends = set(vocabulary.eos_token_ids)
         token = next(

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-# Formats of which SGLang leaves out the schema where a tool has none.
+# Formats whose schema SGLang omits for a tool without one.
 _WITH_SCHEMA = frozenset({"json_schema", "qwen_xml_parameter"})
 
 

@@ -1,4 +1,4 @@
-"""Compiled grammars of an engine: each compiled once, by threads of its own, in bounded memory."""
+"""Compiled grammars of an engine: each compiled once, on separate threads, in bounded memory."""
 
 import os
 import time
@@ -34,7 +34,7 @@ class CacheStats:
         hits: Requests whose grammar was there, or was being compiled.
         misses: Requests whose grammar had to be compiled.
         failures: Of these, those with an error; errors are not kept.
-        evictions: Grammars that were let go for the bound. Matchers that use one keep it.
+        evictions: Grammars that were evicted for the bound. Matchers that use one keep it.
         grammars: How many are held.
         memory_bytes: About how many bytes they hold, what was built lazily included.
 
@@ -49,7 +49,7 @@ class CacheStats:
 
 
 class GrammarCache:
-    """Compiled grammars by their requests, the least recently used let go first.
+    """Compiled grammars by their requests; the least recently used is evicted first.
 
     Any number of threads may ask; a grammar that several ask for at once is compiled once. A
     process that is forked keeps what is there, and has threads of its own.
@@ -187,7 +187,7 @@ class GrammarCache:
         began = time.perf_counter()
         try:
             compiled = ffwd.compile(self._read(request), self.vocabulary, limits=limits)
-        # Whatever it is belongs to those who wait, who would wait forever otherwise.
+        # Any error belongs to the waiting callers, who would wait forever otherwise.
         except BaseException as error:
             # Under smaller limits than those of all, the request is made again.
             is_final = limits == self._limits or not isinstance(error, LimitExceededError)
@@ -227,7 +227,8 @@ class GrammarCache:
             turn, self._turn = self._turn[:_MEASURED_AGAIN], self._turn[_MEASURED_AGAIN:]
             due = {other: self._kept[other] for other in turn if other in self._kept}
         due[request] = compiled
-        # Without the lock: a grammar that another thread is building may take a moment to answer.
+        # Without the lock, because a grammar that another thread is building may take a moment to
+        # answer.
         measured = {other: _held(grammar) for other, grammar in due.items()}
         with self._lock:
             for other, size in measured.items():

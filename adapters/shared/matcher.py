@@ -60,7 +60,7 @@ class RequestMatcher:
         return self.matcher.is_terminated()
 
     def accept(self, token_ids: Sequence[int]) -> int:
-        """Accept tokens up to the first that the grammar refuses; how many were accepted."""
+        """Accept tokens up to the first that the grammar refuses; return how many were accepted."""
         count = 0
         for token in token_ids:
             if not self._known(token) or self.is_terminated or not self.matcher.accept_token(token):
@@ -76,7 +76,7 @@ class RequestMatcher:
         return self.matcher.validate_tokens(list(token_ids[:known]))
 
     def rollback(self, num_tokens: int) -> None:
-        """Take back the last tokens; `IndexError` for more than were accepted."""
+        """Remove the last tokens; `IndexError` for more than were accepted."""
         self.matcher.rollback(num_tokens)
 
     def reset(self) -> None:
@@ -121,7 +121,7 @@ class RequestMatcher:
                 accepted += 1
             del tokens[accepted:]
             while len(tokens) < max_tokens and not self.is_terminated:
-                # What is forced, narrow masks have been asked for; the end is no text.
+                # Narrow masks return forced tokens; the end is no text.
                 if self._narrow and not self.matcher.is_accepting():
                     break
                 only = self._only_token()

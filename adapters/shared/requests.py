@@ -24,7 +24,7 @@ Kind = Literal["json", "json_object", "regex", "grammar", "choice", "structural_
 
 
 class EngineRequestError(FfwdError):
-    """A request that asks for a kind of grammar that there is not, or says it in another form."""
+    """A request with an unknown kind of grammar, or with one in another form."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class ChatModel:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             cancelled.set()
-            # When the caller goes on, the model is at nobody's work any more.
+            # When the caller continues, the model is idle.
             with suppress(Exception):
                 await running
             raise
@@ -142,7 +142,7 @@ class ChatModel:
             for conversation in conversations
         ]
         read = reader_of(grammar)
-        # Where a prompt ends within the reasoning, the start itself waits for its close.
+        # If a prompt ends within the reasoning, the start itself waits for its close.
         wrapped = asked.reasoning and not any(
             isinstance(prompt, Prompt) and prompt.thinking is not None for prompt in prompts
         )
@@ -172,7 +172,7 @@ class ChatModel:
     def _run(
         self, starts: list[Start], asked: ChatOptions, report: GenerationReport
     ) -> tuple[int, list[list[int]]]:
-        """Generate: how many tokens there may be, and the ids of each row after its prompt."""
+        """Generate; return the token limit, and the ids of each row after its prompt."""
         options = dict(asked.generate_options)
         if options.get("num_return_sequences", 1) > 1:
             raise TypeError(
@@ -218,7 +218,7 @@ class ChatModel:
         config = options.get("generation_config") or self.model.generation_config
         if given is None:
             given = config.max_new_tokens
-        # Releases before 5 have a default that nobody has set.
+        # Releases before 5 have a default that the user did not set.
         longest = options.pop("max_length", None) or config.to_diff_dict().get("max_length")
         if given is None and longest is not None:
             given = longest - prompt_tokens

@@ -64,6 +64,6 @@ def _check_spelling(others: Mapping[str, Any], own: set[str], model: Any) -> Non
         if (function := getattr(model, method, None)) is not None:
             unknown -= inspect.signature(function).parameters.keys()
     for name in sorted(unknown):
-        # What is like nothing may be for a model's own code, which has the say.
+        # An option that resembles none may belong to a model's own code, which checks it.
         if close := get_close_matches(name, sorted(known), n=1, cutoff=0.8):
             raise TypeError(f"there is no option {name!r}: did you mean {close[0]!r}?")

@@ -65,7 +65,7 @@ def constrain_manager(manager: Any, vocabulary: Vocabulary) -> None:
     before = manager.logit_processor
     if any(isinstance(entry, GrammarBatchProcessor) for entry in before.logits_processor):
         raise ContinuousBatchingError("constrain_manager", "it has been called for this manager")
-    # The grammar comes first: what cuts the distribution has to see it with the mask on.
+    # The grammar comes first: processors that cut the distribution must see it masked.
     combined = ContinuousBatchingLogitsProcessorList(
         LogitsProcessorList([GrammarBatchProcessor(vocabulary), *before.logits_processor]),
         per_request_processors=False,  # They have been made.
@@ -171,7 +171,7 @@ def _step_by_step(config: Any) -> Any:
 
 
 def _check_manager(manager: Any) -> None:
-    """Refuse by name what cannot be had with grammars."""
+    """Refuse by name the features that grammars do not support."""
     if manager.is_running() or manager.batch_processor is not None:
         raise ContinuousBatchingError(
             "a manager that has been started or warmed up",

@@ -100,7 +100,7 @@ class GrammarBatchProcessor(ContinuousBatchingLogitsProcessor):
         row: Row | _Failed | None = given.get(_ROW)
         if isinstance(row, _Failed):
             return row
-        # Also where a request was taken out of the cache, and its tokens are now in its prompt.
+        # Also for a request that was evicted from the cache, whose tokens are in its prompt.
         output = state.to_generation_output()
         try:
             if row is None:
@@ -157,7 +157,7 @@ class GrammarBatchProcessor(ContinuousBatchingLogitsProcessor):
                 [row.matcher for _, _, row in masked], [index for index, _, _ in masked]
             )
         except FfwdError:
-            # One of them: each by itself, so that the others go on.
+            # One of them failed: fill each separately, so that the others continue.
             for index, state, row in masked:
                 self._fill_one(index, state, row)
 

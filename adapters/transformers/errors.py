@@ -29,7 +29,7 @@ class NoTokenLeftError(FfwdError):
     """Every token that the grammar allows in a row has the score -inf.
 
     Another logits processor (`min_length`, `bad_words_ids`, …) and the grammar contradict each
-    other, or the model gives -inf. Going on would choose a token that the grammar refuses.
+    other, or the model gives -inf. Continuing would choose a token that the grammar refuses.
 
     Attributes:
         row: Row of the batch.
@@ -61,7 +61,7 @@ class ContinuousBatchingError(FfwdError):
     """Continuous batching cannot be constrained in this way.
 
     Attributes:
-        option: What cannot be had: the name of an option, or what it is about.
+        option: The unsupported option or feature.
 
     """
 

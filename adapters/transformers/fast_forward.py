@@ -1,6 +1,6 @@
 """The generated part of each row in fast-forward decoding: sampled, forced, stopped.
 
-No model here. `ForcedRows` owns the ids, the matchers, the masks and the stopping criteria.
+It has no model. `ForcedRows` owns the ids, the matchers, the masks and the stopping criteria.
 """
 
 import time
@@ -161,7 +161,7 @@ class ForcedRows:
         return self._ids[:, :length]
 
     def mark_prompt_in_cache(self, length: int) -> None:
-        """Say how many ids of the prompt the cache holds already."""
+        """Set how many ids of the prompt the cache already holds."""
         for row in self._rows:
             row.in_cache = length
 
@@ -209,7 +209,7 @@ class ForcedRows:
             self.mask.fill([self._rows[index].matcher for index in open_rows], open_rows)
             self.masks += len(open_rows)
             self._note_masks(open_rows, begun)
-            # Where the mask leaves one token, no model is needed to choose it.
+            # If the mask allows one token, no model is needed to choose it.
             alone: list[int] = []
             for index in open_rows:
                 only = self.mask.only_token(index)
@@ -235,7 +235,7 @@ class ForcedRows:
             new = self._append(row, tokens, forced=True, allowed=None)
             self._note_forced(row, new, begun)
             appended += new
-            # A token that goes beyond the forced text may force more.
+            # A token that extends past the forced text may force more.
             if not tokens or self._options.max_tokens is not None:
                 break
         return appended
@@ -272,7 +272,7 @@ class ForcedRows:
                 allowed_probability=legal[place],
                 preferred=(favourite, float(favourites.values[place])) if refused else None,
             )
-        # Neither the model's time nor the grammar's.
+        # This time counts neither for the model nor for the grammar.
         self._left += time.perf_counter_ns() - started
 
     def _note_sampled(self, row: int, token: int, model: int, begun: int) -> None:

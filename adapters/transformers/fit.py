@@ -1,4 +1,4 @@
-"""Whether a tokenizer is the one of a model, as far as their files tell."""
+"""Whether a tokenizer belongs to a model, as far as their files show."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ from ffwd.chat import Start
 from ffwd.view import Recorder
 
 # `generate()` puts these after the processors of the caller. They cut the distribution, so they
-# have to see it with the mask on.
+# must see it masked.
 _SAMPLING_WARPERS = (
     logits_process.TemperatureLogitsWarper,
     logits_process.TopHLogitsWarper,

@@ -82,7 +82,7 @@ def load_local(
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        # Left out, transformers asks at the terminal whether a model's own code may be run.
+        # Without it, transformers asks at the terminal whether to run a model's own code.
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=kind, local_files_only=True, trust_remote_code=False
         )

@@ -1,4 +1,4 @@
-"""Imported first by what needs torch and transformers: says what installs them."""
+"""Imported first by modules that need torch: names the extra that installs it."""
 
 try:
     import torch as torch

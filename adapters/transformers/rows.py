@@ -1,4 +1,4 @@
-"""Which tokens are new: the rows of `generate()` against what the matchers have accepted.
+"""Finds the new tokens: compares the rows of `generate()` with what the matchers have accepted.
 
 `transformers` tells a logits processor nothing but token ids. Rows grow by a token (greedy,
 sampling), are replaced by copies of each other (beam search) and shrink to a shorter prefix
@@ -30,7 +30,7 @@ class Row:
     refused: int | None = None
 
     def __post_init__(self) -> None:
-        # Each question to a matcher costs about as much as an accepted token.
+        # Each query of a matcher costs about as much as an accepted token.
         self._vocab_size = self.matcher.grammar.vocabulary.vocab_size
         self.ended = self.matcher.is_terminated()
 

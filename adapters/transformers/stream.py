@@ -1,4 +1,4 @@
-"""An answer while it is written: pieces of text, and what has become certain of it."""
+"""An answer during generation: pieces of text, and its certain events."""
 
 import asyncio
 import queue
@@ -59,7 +59,7 @@ class Stream(Generic[T]):
         self._end: _End | None = None
         items, stop = self._items, self._stop
 
-        # Nothing here may hold the stream: that it is let go of is seen by nobody holding it.
+        # Nothing here may hold a reference to the stream, so that dropping it is noticed.
         def write() -> None:
             try:
                 items.put(_End(generation=answer(_Putting(items), stop.is_set)))

@@ -79,7 +79,7 @@ class Structured:
                 eos_token_ids=end_tokens(model.generation_config),
             )
         self.vocabulary = vocabulary
-        # Where the model stops at others than the grammar ends with, it is told.
+        # If the model stops at other tokens than those that end the grammar, they are passed on.
         differ = set(end_tokens(model.generation_config)) != set(vocabulary.eos_token_ids)
         self._eos_token_ids = list(vocabulary.eos_token_ids) if differ else None
         self._compiled: Callable[[str, str, Writing], CompiledGrammar] = lru_cache(max_grammars)(

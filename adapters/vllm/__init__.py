@@ -24,7 +24,7 @@ def register() -> None:
     if minor_version(version) not in SUPPORTED_VERSIONS:
         _refuse(f"ffwd supports {supported()}, and this is vLLM {version}")
         return
-    # What is raised here would keep vLLM from starting, also for those who use another backend.
+    # An exception here would keep vLLM from starting, even with another backend.
     try:
         from ffwd.adapters.vllm.patches import extend
 
@@ -49,7 +49,7 @@ def supported() -> str:
 
 def _refuse(reason: str) -> None:
     _logger.warning("the structured outputs backend 'ffwd' is not available: %s", reason)
-    # Of an unknown version nothing is certain, not even that it has this class.
+    # An unknown version may lack even this class.
     try:
         from ffwd.adapters.vllm.patches import extend_config
 

@@ -27,7 +27,7 @@ class ForcedDraftsError(FfwdError):
 
 
 class ForcingGrammar(Protocol):
-    """A request's grammar that knows what must come next."""
+    """A request's grammar that returns forced tokens."""
 
     def forced(self, max_tokens: int) -> list[int]:
         """Return the next tokens, up to `max_tokens`, as long as the mask allows only one."""
@@ -75,7 +75,7 @@ class ForcedDrafts:
     def propose(
         self, sampled_token_ids: Sequence[Sequence[int]], *_args: Any, **_kwargs: Any
     ) -> list[list[int]]:
-        """Propose no token for any row; the scheduler knows better."""
+        """Propose no token for any row; the scheduler adds the forced ones."""
         return [[] for _ in sampled_token_ids]
 
 
@@ -126,6 +126,6 @@ def _forced_drafts(
     bounds = manager._get_constraint_bounds(request, ())
     if not isinstance(grammar, grammar_class) or bounds.grammar_start > 0:
         return []
-    # A pass yields one token more than it verifies.
+    # A pass yields one more token than it verifies.
     left = request.max_tokens - request.num_output_tokens - 1
     return grammar.forced(min(limit, left)) if left > 0 else []

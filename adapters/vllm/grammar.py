@@ -17,7 +17,7 @@ from ffwd.adapters.shared.matcher import RequestMatcher
 from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
 
 BITS_PER_WORD = 32
-# Asked once: finding out takes ten times as long as filling a row.
+# Cached, because the look-up takes ten times as long as filling a row.
 THREADS = os.cpu_count() or 1
 
 
@@ -49,7 +49,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         return self._matcher.matcher
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Go on by these tokens; all of them, or none if the grammar refuses one.
+        """Accept these tokens: all of them, or none if the grammar refuses one.
 
         Tokens after the end are ignored.
         """
@@ -70,7 +70,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         return tokens[:count]
 
     def rollback(self, num_tokens: int) -> None:
-        """Take back the last tokens, the end included."""
+        """Remove the last tokens, the end included."""
         if num_tokens and self._stopped:
             self._stopped = False
             num_tokens -= 1
@@ -82,7 +82,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         self.add_stops(bitmask, batch_index)
 
     def fill_forced(self, bitmask: torch.Tensor, batch_index: int) -> bool:
-        """Write a row of which only one token is left; whether it was such a row."""
+        """Write a row if only one token is left; return whether it was such a row."""
         if not self._matcher.fill_forced(bitmask, batch_index):
             return False
         self.add_stops(bitmask, batch_index)
@@ -132,7 +132,7 @@ class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         self._matcher.reset()
 
     def _advance(self, tokens: Sequence[int]) -> int:
-        """Go on up to the first token that is refused, or the end; how many were accepted."""
+        """Accept tokens up to the first refused one, or the end; return how many were accepted."""
         if not self._stops:
             return self._matcher.accept(tokens)
         for count, token in enumerate(tokens):

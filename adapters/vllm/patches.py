@@ -28,7 +28,7 @@ def extend() -> None:
     store = GrammarStore()
     extend_manager(store)
     extend_validation(store)
-    # Last: the name is known only where all the rest is there.
+    # Last, so that the name is known only if everything else is patched.
     extend_config()
 
 
@@ -127,7 +127,8 @@ def _validate(
         raise VLLMValidationError(
             "json_object must be true, or left out", parameter="structured_outputs.json_object"
         )
-    # Also on what `get_structured_output_key` cannot read, such as a schema that holds itself.
+    # Also for input that `get_structured_output_key` cannot read, such as a schema that contains
+    # itself.
     try:
         option, spec = get_structured_output_key(structured)
         store.cache(model_config, tokenizer).get(grammar_request(option.name, spec, config))

@@ -1,4 +1,4 @@
-"""From a conversation to the token ids that a model is given, and to the place where it answers.
+"""From a conversation to the token ids of a model's input, and the place where its answer starts.
 
     template = ChatTemplate.for_tokenizer(tokenizer)
     prompt = template.render(messages, tokenizer=tokenizer, add_generation_prompt=True)

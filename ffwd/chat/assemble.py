@@ -1,4 +1,4 @@
-"""From rendered text that knows where it comes from to the parts of a prompt."""
+"""From rendered text with known origins to the parts of a prompt."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from ffwd.chat.prompt import ControlPart, Part, TextPart
 
 @dataclass(frozen=True)
 class Assembled:
-    """Parts, and the names that the template writes and the vocabulary does not have."""
+    """Parts, and the names that the template writes and the vocabulary lacks."""
 
     parts: tuple[Part, ...]
     missing: tuple[str, ...]
@@ -21,11 +21,10 @@ class Assembled:
 def assemble(text: str, control: ControlTokens) -> Assembled:
     """Return the parts of a rendered text.
 
-    Control tokens are looked for in the template's own characters only, in each run of them on its
-    own, so that no text beside it completes or hides one.
+    Control tokens are searched only in the template's own characters, in each run separately, so no
+    text beside it completes or hides one.
 
-    Raises `InjectionError` where a control token lies in text of which it is not known whose it
-    is.
+    Raises `InjectionError` for a control token in text of unknown origin.
     """
     from ffwd.chat.jinja import tracked
 
@@ -92,7 +91,7 @@ def _kind(origin: int) -> int:
 def _refuse_control(text: str, start: int, stop: int, control: ControlTokens) -> None:
     reach = control.longest
     at = max(0, start - reach)
-    # Each place is looked at, for a name may begin within another one.
+    # Each position is examined, because a name may begin within another one.
     while (found := control.pattern.search(text, at, stop + reach)) and found.start() < stop:
         at = found.start() + 1
         name = found.group()

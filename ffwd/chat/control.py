@@ -1,4 +1,4 @@
-"""Which names are control tokens of a vocabulary, and where a template writes them."""
+"""The control tokens of a vocabulary by name, and their positions in a template's text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from ffwd.tokenizer.table import TokenKind
 
-# What only ever is the name of a control token: a template that writes it, and a vocabulary that
-# has it not, do not belong together. `[INST]` and `<think>` are text to some models.
+# Names that are always control tokens: a template that writes one does not fit a vocabulary that
+# lacks it. `[INST]` and `<think>` are text to some models.
 _NAME = re.compile(
     r"<\|[A-Za-z0-9_./:-]+\|>|<\uff5c[^<>\uff5c\s]+\uff5c>|</?s>|<(?:bos|eos|start_of_turn|end_of_turn)>"
 )
@@ -25,7 +25,7 @@ class ControlTokens:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Finds them; where several begin, the longest."""
+        """Finds them; of several at one position, the longest."""
         names = sorted(filter(None, self.ids), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names)) or r"(?!)")
 

@@ -8,10 +8,9 @@ class ChatError(FfwdError):
 
 
 class TemplateError(ChatError):
-    """The template refuses, is wrong, or does more than it may.
+    """The template refuses, is wrong, or exceeds a limit.
 
-    `line` is the line of the template, from 1, where it is known; `variable` the name of what is
-    not defined.
+    `line` is the line of the template, from 1, if known; `variable` is the undefined name.
     """
 
     def __init__(
@@ -23,7 +22,7 @@ class TemplateError(ChatError):
 
 
 class TemplateSyntaxError(TemplateError):
-    """The template is not one: `line` says where."""
+    """The template is malformed, at `line`."""
 
 
 class TemplateRefusedError(TemplateError):
@@ -31,11 +30,11 @@ class TemplateRefusedError(TemplateError):
 
 
 class UndefinedVariableError(TemplateError):
-    """The template uses what is not defined; `variable` is its name."""
+    """The template uses an undefined variable; `variable` is its name."""
 
 
 class TemplateSecurityError(TemplateError):
-    """The template reaches for what the sandbox forbids."""
+    """The template uses something that the sandbox forbids."""
 
 
 class TemplateLimitError(TemplateError):
@@ -47,7 +46,7 @@ class MissingTemplateError(ChatError):
 
 
 class MissingControlTokensError(ChatError):
-    """The vocabulary has no token for what the template writes; `tokens` are their names."""
+    """The vocabulary lacks control tokens that the template writes; `tokens` are their names."""
 
     def __init__(self, message: str, *, tokens: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -55,7 +54,7 @@ class MissingControlTokensError(ChatError):
 
 
 class InjectionError(ChatError):
-    """It cannot be told which control tokens are the template's and which are a message's text."""
+    """A control token is of unknown origin: the template or a message's text."""
 
 
 class ToolError(ChatError):
@@ -67,7 +66,7 @@ class ToolError(ChatError):
 
 
 class ConversationError(ChatError):
-    """A message is not as it must be. `index` counts from 0; None: the conversation as a whole."""
+    """A message is invalid. `index` counts from 0; None is the conversation as a whole."""
 
     def __init__(self, message: str, *, index: int | None = None, role: str | None = None) -> None:
         super().__init__(message)
@@ -76,7 +75,7 @@ class ConversationError(ChatError):
 
 
 class PromptLengthError(ChatError):
-    """A conversation does not fit. `num_tokens` is what it needs, `limit` what there is."""
+    """A conversation does not fit. It needs `num_tokens`, and `limit` are allowed."""
 
     def __init__(self, message: str, *, num_tokens: int | None = None, limit: int) -> None:
         super().__init__(message)
@@ -85,4 +84,4 @@ class PromptLengthError(ChatError):
 
 
 class FormatError(ChatError):
-    """A format's own fields cannot be used: an empty stop string, say."""
+    """A format has an invalid field, such as an empty stop string."""

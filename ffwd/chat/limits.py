@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class TemplateLimits:
     """Bounds for one rendering; past one it stops with a `TemplateLimitError`.
 
-    Time is looked at between steps, of which none takes long, as what it works on is bounded.
+    The clock is checked between steps; none takes long, because its operands are bounded.
     """
 
     source_characters: int = 1 << 16

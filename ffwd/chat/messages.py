@@ -50,7 +50,7 @@ def plain(value: Any, *, what: str = "a message", _around: tuple[int, ...] = ())
         return plain(fields, what=what, _around=below)
     if callable(dump := getattr(value, "model_dump", None)):
         return plain(dump(), what=what, _around=below)
-    # NumPy's scalars, by what they have rather than by an import.
+    # NumPy's scalars, recognized by their attributes instead of an import.
     if callable(item := getattr(value, "item", None)) and getattr(value, "shape", None) == ():
         return plain(item(), what=what, _around=below)
     return f"<{type(value).__name__}>"
@@ -77,7 +77,7 @@ def is_batch(messages: Any) -> bool:
 def plain_messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the conversation as fresh dicts of plain values; the caller's are never changed.
 
-    Raises `ConversationError` with the index of what is no message.
+    Raises `ConversationError` with the index of a value that is no message.
     """
     messages = getattr(messages, "messages", messages)
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):

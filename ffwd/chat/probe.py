@@ -86,7 +86,7 @@ def find_terminators(
     calls = _behind(parts_of([_USER, _CALL], [_TOOL]), 1)
     last = _skip_space(calls[::-1])
     if isinstance(last, ControlPart) and not begins_anyway:
-        # One that is not flagged as special, such as `</tool_call>`, may be within an answer.
+        # A token without the special flag, such as `</tool_call>`, may be within an answer.
         found += [last.token_id] * (control.kinds[last.content] is not TokenKind.CONTROL)
     return Terminators(tuple(dict.fromkeys(found)), stop)
 
@@ -112,7 +112,7 @@ def _edges(parts: Sequence[Part]) -> list[ControlPart]:
     return [part for part in ends if isinstance(part, ControlPart)]
 
 
-# What opens a thinking section, and what closes it.
+# The opening and closing of a thinking section.
 _SECTIONS: tuple[tuple[str, str], ...] = (
     ("[THINK]", "[/THINK]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
@@ -123,8 +123,8 @@ _SECTIONS: tuple[tuple[str, str], ...] = (
     ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),
 )
 _TAG = re.compile(r"<((?:[a-z]+:)?think(?:ing)?(?::[a-z]+)?)>")
-# Their answer is in a message or channel of its own, which follows those of the reasoning; what
-# else these have.
+# Templates whose answer is a separate message or channel after the reasoning, and their other
+# markers.
 _CHANNELS = (
     ("<|start|>assistant", "<|channel|>final<|message|>", ("<|start|>", "<|end|>")),
     ("<|begin|>assistant", "<|content|>", ("<|begin|>", "<|end|>", "<|think|>")),
@@ -178,7 +178,7 @@ def find_answer_prefix(
 ) -> str:
     """Return the white space between the close of the reasoning and the answer in a template.
 
-    Nothing where it does not write the reasoning of a message, and where something else is there.
+    Empty if the template does not write the reasoning of a message, or if other text stands there.
     """
     try:
         parts = render([_USER, _REASONED], None, False)

@@ -1,8 +1,7 @@
-"""A prompt as parts: text, control tokens, and where each message lies.
+"""A prompt as parts: text, control tokens, and the position of each message.
 
-A string cannot say which of its `<|eot_id|>` ends a turn and which a user typed. Parts can: a
-control token is in a prompt only as a `ControlPart`, and the text of a `TextPart` is encoded as
-text, whatever is in it.
+A string does not show which `<|eot_id|>` ends a turn and which a user typed. Parts do: a control
+token occurs in a prompt only as a `ControlPart`, and a `TextPart` is always encoded as text.
 """
 
 import unicodedata
@@ -31,9 +30,9 @@ class PromptTokenizer(Protocol):
 
 @dataclass(frozen=True)
 class TextPart:
-    """Text, whatever is in it.
+    """Text, whatever its characters.
 
-    `message` is the index of the message whose own text this is; None: the template's.
+    `message` is the index of its message; None for the template's text.
     """
 
     text: str
@@ -141,7 +140,7 @@ class Prompt:
 
     @property
     def ids(self) -> list[int]:
-        """The token ids. A new list each time: the caller may extend it."""
+        """The token ids, as a fresh list that the caller may extend."""
         if "ids" not in self._memo:
             if self.part_ids is not None:
                 ids = [token_id for part in self.part_ids for token_id in part]
@@ -174,15 +173,15 @@ class Prompt:
     ) -> Start:
         """Return the start of the answer: the ids for the model, and matchers for the continuation.
 
-        `canonical`: whether the matchers offer only tokens that the tokenizer itself would have
-        chosen. `max_rollback`: how many of the prompt's last ids may be taken back where the answer
-        was begun for the model (`prefill`), since they may be others once the text goes on.
-        `leading_space`: whether a space, which does not belong to the answer, comes before it; by
-        default where the tokenizer would put one. `reasoning_in_grammar`: where the prompt ends
-        within the model's reasoning, the grammar begins there, as `ffwd.reasoning(…, opened=True)`
-        does; without it anything comes up to the close, and then the grammar.
+        `canonical`: whether the matchers allow only tokens that the tokenizer itself would choose.
+        `max_rollback`: the most ids to remove from the end of a prompt with a `prefill`, because a
+        continuation could change them. `leading_space`: whether a space that does not belong to the
+        answer comes before it; by default if the tokenizer would add one. `reasoning_in_grammar`:
+        if the prompt ends within the model's reasoning, the grammar starts there, as
+        `ffwd.reasoning(…, opened=True)` does. Without it, free text comes first, up to the close,
+        and then the grammar.
 
-        Raises `PrefillError` where the grammar refuses the prefill, and `EndTokenError` where its
+        Raises `PrefillError` if the grammar refuses the prefill, and `EndTokenError` if its
         vocabulary lacks one of `end_token_ids`.
         """
         return start(
@@ -238,7 +237,7 @@ class Prompt:
                 found.append(range(at, at + 1))
                 at += 1
                 continue
-            # No text becomes a control token, so the next one of the prompt ends the stretch.
+            # No text becomes a control token, so the prompt's next one ends the stretch.
             after = len(found) + len(stretch)
             following = self.parts[after] if after < len(self.parts) else None
             end = ids.index(following.token_id, at) if isinstance(following, ControlPart) else None

@@ -1,4 +1,4 @@
-"""One rendering of one conversation, as transformers' `apply_chat_template` does it."""
+"""One rendering of one conversation, equal to transformers' `apply_chat_template`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from ffwd.chat.tools import tool_schemas
 if TYPE_CHECKING:
     from jinja2 import Template
 
-# The names that a message's reasoning goes by; templates read the first, gpt-oss's the second.
+# The names of a message's reasoning; templates read the first, gpt-oss's the second.
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 
@@ -66,7 +66,7 @@ def prepare(
     special_tokens: Mapping[str, str],
     now: datetime | None,
 ) -> Job:
-    """Check what the caller gave, and make plain values of it.
+    """Check the arguments, and convert them to plain values.
 
     Raises `ConversationError`, `ToolError`, and `ChatError` for options that exclude each other.
     """
@@ -132,7 +132,7 @@ def compile_template(source: str, limits: TemplateLimits) -> "Template":
             "TemplateLimits(source_characters=...) allows more"
         )
     try:
-        # What is constant is evaluated now if that is little, and with the rest if it is not.
+        # Small constant parts are evaluated here, others with the rest.
         with running(Run(replace(limits, characters=_MOST_FOLDED, work=_MOST_FOLDED))):
             return environment().compiled(source)
     except jinja2.TemplateSyntaxError as error:
@@ -163,7 +163,7 @@ def render_plain(
         limits,
         continued,
     )
-    # What was made of objects that are no plain values may be more than a string.
+    # The result for objects that are no plain values may exceed a string.
     return Rendered(str.__str__(rendered.text), rendered.generation_spans)
 
 
@@ -192,7 +192,7 @@ def render_tracked(
     continued = _tag(messages[-1], job, source=source, tag=tracked.uniform(_TAG, tracked.TAG))
     variables = {
         key: value
-        # The name of a special token, given anew.
+        # The name of a special token, passed again as a variable.
         if key in SPECIAL_VARIABLES and isinstance(value, str) and value in control_tokens
         else tracked.mark(value, tracked.CALLER)
         for key, value in job.variables.items()
@@ -291,7 +291,7 @@ def _tag(message: dict[str, Any], job: Job, *, source: str, tag: str) -> str | N
         )
     fields = [job.continued]
     if job.continued in _REASONING:
-        # It goes by several names, and the template reads one of them.
+        # It has several names, and the template reads one of them.
         fields = [field for field in _REASONING if message.get(field) == text]
     if not any(field in source for field in fields):
         raise ConversationError(

@@ -36,7 +36,7 @@ and in runs of punctuation up to four."""
 
 
 class PrefillError(ChatError):
-    """The grammar refuses the text that the answer was begun with; `byte` is the place in it."""
+    """The grammar refuses the prefill, at `byte`."""
 
     def __init__(self, message: str, *, byte: int) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class PrefillError(ChatError):
 
 
 class EndTokenError(ChatError):
-    """The grammar's vocabulary does not know tokens that end an answer to the prompt."""
+    """The grammar's vocabulary lacks end tokens of the prompt's answer."""
 
     def __init__(self, message: str, *, token_ids: tuple[int, ...]) -> None:
         super().__init__(message)
@@ -155,7 +155,7 @@ class Start:
         before = bytearray()
         for place, token_id in enumerate(token_ids):
             if isinstance(close, bytes):
-                # Only what is new can have closed it.
+                # Only the added tokens can have closed it.
                 since = max(0, len(before) + 1 - len(close))
                 before += spelled(token_id) or b""
                 found = before.find(close, since)
@@ -227,8 +227,8 @@ def start(
         free_controls=free_controls,
         taken_back=tuple(taken),
         canonical=canonical,
-        # An answer that begins here has a cut of its own: where the prompt ends in text, such as
-        # `Assistant:`, the model did not choose the last token of that, so it tells nothing.
+        # An answer that begins here starts a new tokenization. If the prompt ends in text such as
+        # `Assistant:`, the model did not choose its last token, which is no context.
         _recent=tuple(ids[-_RECENT_TOKENS:]) if prefill else (),
     )
     try:
@@ -259,15 +259,15 @@ def _text_tail(ids: list[int], grammar: CompiledGrammar) -> list[int]:
 
 
 def _kept(tail: list[int], grammar: CompiledGrammar, max_rollback: int) -> int:
-    """Return how many ids of the tail stay, whatever the continuation is."""
+    """Return how many ids of the tail no continuation changes."""
     bpe = grammar.vocabulary.bpe
     if bpe is not None:
         try:
             return len(bpe.heal(tail, max_rollback=max_rollback)[0])
         except VocabularyError:
-            # Its pieces cannot be told while a text grows.
+            # The pieces of a growing text cannot be determined.
             pass
-    # Nothing is known of the cut, and the bytes come again in any case.
+    # Nothing is known of the split, and the bytes are encoded again in any case.
     return max(0, len(tail) - max_rollback)
 
 
@@ -279,7 +279,7 @@ def _puts_space(prompt: "Prompt", free_until: tuple[int, ...] | bytes | None) ->
     elif free_until is not None:
         return False
     elif prompt.part_ids is not None:
-        # Each message is a text of its own.
+        # Each message is a separate text.
         before = []
     else:
         last = prompt.parts[-1] if prompt.parts else None

@@ -47,10 +47,9 @@ _MAX_FOUND = 64
 class ChatTemplate:
     """A Jinja template, rendered as transformers renders it; transformers is not needed.
 
-    `source`: the template, or several by name, of which `tool_use` is taken when tools are given
-    and `default` otherwise. `special_tokens`: what the template reads as `bos_token`,
-    `eos_token`…; `for_tokenizer` knows them. Needs the extra `chat`. Immutable and thread-safe:
-    to change a template, make another one.
+    `source`: the template, or several by name: `tool_use` is used with tools, and `default`
+    otherwise. `special_tokens`: the values of `bos_token`, `eos_token`…; `for_tokenizer` finds
+    them. Needs the extra `chat`. Immutable and thread-safe: to change a template, make another one.
 
     Raises `TemplateSyntaxError` with the line, `MissingTemplateError` for names without a
     template, `TemplateLimitError` for a source that is too long.
@@ -92,7 +91,7 @@ class ChatTemplate:
             raise MissingTemplateError(
                 f"the chat template {path} cannot be read: {error}"
             ) from error
-        # As the file's own name says, where it is one of several.
+        # The file's own name, if it is one of several.
         return cls(
             source,
             name=name or Path(path).stem,

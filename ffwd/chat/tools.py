@@ -1,7 +1,6 @@
 """Python functions as tools: their schema, from type hints and the docstring.
 
-The same schema as transformers' `get_json_schema` makes, for what a model was trained on looks
-like that.
+The schema equals that of transformers' `get_json_schema`, because models were trained on it.
 """
 
 import enum
@@ -29,7 +28,7 @@ _BASIC: dict[Any, dict[str, Any]] = {
     dict: {"type": "object"},
     Any: {},
 }
-# By name, for neither package is imported here.
+# By name, because neither package is imported here.
 _FOREIGN = {("PIL.Image", "Image"): "image", ("torch", "Tensor"): "audio"}
 
 _SECTION = re.compile(r"\n\s*(Args|Returns|Raises):", re.MULTILINE)
@@ -40,7 +39,7 @@ _CHOICES = re.compile(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
 def tool_schemas(tools: Iterable[Any]) -> list[Mapping[str, Any]]:
     """Return each tool as its schema; dicts are returned unchanged.
 
-    Raises `ToolError` for a function that cannot be described, and for what is neither.
+    Raises `ToolError` for a function that cannot be described, and for any other value.
     """
     found: list[Mapping[str, Any]] = []
     for index, tool in enumerate(tools):
@@ -97,7 +96,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 def parse_docstring(text: str) -> tuple[str | None, dict[str, str], str | None]:
     """Return the description, the arguments' descriptions, and that of the result."""
-    # A first section without a line before it counts for the description's end as well.
+    # A first section without a line before it also ends the description.
     first = re.search(r"(Args|Returns|Raises):", text)
     description = (text[: first.start()] if first else text).strip()
     arguments = returns = None
@@ -160,7 +159,7 @@ def _parameters(
             try:
                 result = hint_schema(hint)
             except ToolError:
-                # The model never writes it, so it is left out rather than described wrongly.
+                # The model never writes it, so it is omitted rather than described wrongly.
                 result = None
         elif argument != receiver:
             try:
@@ -235,7 +234,7 @@ def _union(args: tuple[Any, ...]) -> dict[str, Any]:
     if len(schemas) == 1:
         made = schemas[0]
     elif all(s.keys() == {"type"} and isinstance(s["type"], str) for s in schemas):
-        # Without repetition: list and tuple are the same to JSON.
+        # Without repetitions: list and tuple are equal in JSON.
         names = sorted({schema["type"] for schema in schemas})
         made = {"type": names[0] if len(names) == 1 else names}
     else:

@@ -1,8 +1,8 @@
-"""The command line: `ffwd COMMAND`. Needs the extra `cli`; each command says what else it needs."""
+"""The command line: `ffwd COMMAND`. Needs the extra `cli`; each command lists its other needs."""
 
 
 def main() -> None:
-    """Run the command that is named."""
+    """Run the command of the arguments."""
     try:
         from ffwd.cli.commands import group
     except ImportError as error:

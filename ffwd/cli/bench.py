@@ -1,4 +1,4 @@
-"""`ffwd bench`: how long a grammar and a tokenizer take on this machine."""
+"""`ffwd bench`: the time of a grammar with a tokenizer on this machine."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def bench(
         engines += _peers(source, tokens, tokenizer_source, absent)
     figures = {engine.name: Figures(engine.version) for engine in engines}
     for turn in tracked(range(rounds), "timing", total=rounds):
-        # Whoever begins may find the caches colder.
+        # The first engine may find the caches colder.
         for place in range(len(engines)):
             engine = engines[(turn + place) % len(engines)]
             _measure(engine, walks, figures[engine.name])
@@ -104,7 +104,7 @@ def bench(
 
 
 def _given(compiled: CompiledGrammar, text: str, tokens: Tokens) -> list[int]:
-    # The line end that editors write is no part of a JSON text.
+    # The final line end of editors is not part of a JSON text.
     matcher = at(compiled, text.rstrip("\n"), None, tokens)
     return matcher.tokens
 

@@ -98,7 +98,7 @@ class Llguidance:
         pointer, size = self._bitmask.ctypes.data, self._bitmask.nbytes
 
         def begin() -> Session:
-            # A copy shares what the original has learnt.
+            # A copy shares the caches of the original.
             text = matcher.deep_copy()
             return Session(partial(text.unsafe_compute_mask_ptr, pointer, size), text.consume_token)
 

@@ -1,4 +1,4 @@
-"""`ffwd chat render`: a conversation as the prompt that a model is given."""
+"""`ffwd chat render`: a conversation as a model's prompt."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`ffwd check`: whether a schema or a grammar can be used, and what becomes of what it says."""
+"""`ffwd check`: whether a schema or a grammar can be used, and the support of its keywords."""
 
 import time
 import warnings
@@ -25,7 +25,7 @@ from ffwd.cli.places import caret, locate
 from ffwd.cli.tokenizers import Tokens, vocabulary_option
 
 _COLOURS = {"error": "red", "warning": "yellow"}
-# Of keywords that are enforced or ignored; --all has the others.
+# The most lines of enforced or ignored keywords; --all lists the rest.
 _MOST_LINES = 40
 
 

@@ -71,7 +71,7 @@ def _explain(
     good = matcher.validate_tokens(given)
     matcher.accept_tokens(given[:good])
     if good < len(given):
-        # What is left of the text, from the token on that is refused.
+        # The rest of the text, from the refused token on.
         rest = b"".join(tokens.vocabulary.token_bytes(one) or b"" for one in given[good:])
         return matcher.explain(text=rest), True
     if token is not None:

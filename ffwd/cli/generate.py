@@ -198,7 +198,7 @@ def _load(model: Path, device: str, dtype: str) -> LocalModel:
             from ffwd.adapters.transformers import load_local
     except ImportError as error:
         raise missing(error) from error
-    # Its bar is drawn also where nobody sees it.
+    # Its bar would be drawn without a terminal, too.
     logging.disable_progress_bar()
     try:
         with waiting(f"loading {model}"):
@@ -209,12 +209,12 @@ def _load(model: Path, device: str, dtype: str) -> LocalModel:
 
 
 class _Writer:
-    """Writes the text of an answer while it comes: a streamer of transformers."""
+    """Writes the text of an answer as it is generated: a streamer of transformers."""
 
     def __init__(self, asked: _Asked) -> None:
         self._bytes = asked.grammar.vocabulary.token_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        # The prompt has these already, or nobody is to see them.
+        # The prompt already contains these, or they are hidden.
         self._skip = 0 if asked.start is None else len(asked.start.prefix)
         self._prompt_is_past = False
         if asked.start is not None:
@@ -336,7 +336,7 @@ def _recording(asked: _Asked, ids: list[int], report: Any) -> Any:
 
     if report.recordings:
         return report.recordings[0]
-    # Under masks alone: what was allowed can be told afterwards, and the model's part cannot.
+    # Under masks alone the allowed tokens can be found afterwards, but not the model's part.
     start = asked.start
     return replay(
         asked.grammar,

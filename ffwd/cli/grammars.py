@@ -1,4 +1,4 @@
-"""The grammar that a command is given: its file, what it is written in, and its options."""
+"""The grammar of a command: its file, its notation, and its options."""
 
 import functools
 import sys
@@ -16,7 +16,7 @@ from ffwd.cli.places import caret, locate, syntax_error
 from ffwd.grammar import Whitespace, Writing
 
 LANGUAGES = {
-    # The option: what it is called, and the suffixes of its files.
+    # The option: its name, and the suffixes of its files.
     "json-schema": ("JSON Schema", (".json",)),
     "lark": ("Lark", (".lark",)),
     "gbnf": ("GBNF", (".gbnf",)),
@@ -124,7 +124,7 @@ def _read(
     elif kind == "ebnf":
         made = ffwd.ebnf(text, root)
     else:
-        # Editors end a file with a line end, which is not meant.
+        # The final line end of editors is not part of the grammar.
         pattern = text[:-1] if text.endswith("\n") else text
         made = ffwd.regex(pattern, dialect=dialect)  # type: ignore[arg-type]
     return GrammarSource(name=_named(path), language=kind, text=text, grammar=made)

@@ -19,9 +19,9 @@ _PLACES = ("pointer", "keyword", "line", "column", "limit", "maximum", "token", 
 
 
 class Failure(click.ClickException):
-    """An error with an exit status of its own; with --json it is an object on standard output."""
+    """An error with its own exit status; with --json it is an object on standard output."""
 
-    # Of the class in click, here of each error.
+    # In click it belongs to the class, here to each error.
     exit_code: int = exits.BAD  # type: ignore[misc]
 
     def __init__(
@@ -59,7 +59,7 @@ def failure(error: FfwdError, *, where: str = "", below: str = "", **data: Any) 
     return Failure(message, exit_code=code, kind=kind, data=error_data(error) | data)
 
 
-# Of packages that a command needs beside click: the extra that has them.
+# The extra of each package that a command needs beside click.
 _EXTRAS = {
     "jinja2": "chat",
     "jsonschema": "chat",

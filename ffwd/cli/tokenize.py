@@ -130,7 +130,7 @@ def split(text: str, tokenizer_source: str, tokens: int, rest: bool, as_json: bo
         counts = {"first_tokens": tokenizer.count(first), "rest_tokens": tokenizer.count(last)}
         write_json({"first": first, "rest": last, **counts})
     else:
-        # As it is: a line end more would be one of the text's.
+        # Unchanged: an added line end would belong to the text.
         click.echo(last if rest else first, nl=on_terminal())
 
 

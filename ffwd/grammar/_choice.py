@@ -26,7 +26,8 @@ class Choice(Grammar):
             raise TypeError(f"options must be a tuple, not {type(self.options).__name__}")
         if not self.options:
             raise grammar_error("a choice needs at least one option")
-        # There may be a million of them, so all are looked at together, and each only to say which.
+        # There may be a million of them, so all are checked together, and single ones only for the
+        # error.
         texts = [option for option in self.options if isinstance(option, str)]
         if len(texts) + len(self._parts()) < len(self.options) or (
             lone_surrogate("".join(texts)) is not None

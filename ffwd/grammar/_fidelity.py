@@ -10,7 +10,7 @@ from ffwd.grammar._kinds import JsonSchema
 Fidelity: TypeAlias = Literal["enforced", "ignored", "widened", "refused"]
 """What becomes of a keyword; see `fidelity_report`."""
 
-# The native core's reason for what no dialect has.
+# The native core's reason for a keyword that no dialect has.
 _UNKNOWN = "an unknown keyword"
 
 

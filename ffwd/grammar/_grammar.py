@@ -6,7 +6,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
-# Of a repr. Values that share parts can have a text that is exponentially long.
+# The longest repr. Values with shared parts can have an exponentially long one.
 MAX_REPR = 2_000
 
 
@@ -115,7 +115,7 @@ class Grammar:
         return complement(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Hashes of strings differ from process to process.
+        # Hashes of strings differ between processes.
         return {name: value for name, value in vars(self).items() if name not in ("_hash", "_free")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -191,7 +191,7 @@ def _pieces(value: object) -> list[object]:
         name = value._function or type(value).__name__
         arguments = [((f"{key}=" if key else ""), item) for key, item in value._arguments()]
         return _joined(f"{name}(", arguments, ")")
-    # More than can be written is not looked at.
+    # Parts that do not fit the repr are not visited.
     if isinstance(value, (list, tuple)):
         items = [("", item) for item in value[:MAX_REPR]]
         if isinstance(value, tuple):

@@ -16,7 +16,7 @@ KEYWORDS = frozenset(
 )
 """Of all dialects, annotations among them."""
 
-# OpenAPI's own, and one that many tools write.
+# OpenAPI's keywords, and one that many tools write.
 _ELSEWHERE = frozenset({"discriminator", "example", "externalDocs", "nullable", "xml", "enumNames"})
 _NEAR = 0.78
 _BY_LETTERS = {
@@ -31,7 +31,7 @@ def meant_by(name: str) -> str | None:
     """
     if name in KEYWORDS or name in _ELSEWHERE or name.startswith("x-"):
         return None
-    # A longer name is nobody's slip, and comparing it takes time.
+    # A longer name is no misspelling, and comparing it takes time.
     if len(name) > 40:
         return None
     letters = "".join(filter(str.isalnum, name)).lower()

@@ -25,7 +25,7 @@ from ffwd.grammar._substring import Substring
 from ffwd.grammar._tokens import Tokens
 from ffwd.grammar._typed import TypedSchema
 
-# Each of these is free text of its own, which knows all the others.
+# Each of these is a separate free text, which must exclude all the others.
 MAX_OVERLAPPING = 8
 
 Scope: TypeAlias = Mapping[str, int]
@@ -180,7 +180,7 @@ def overlaps(triggers: list[str], excluding: list[str]) -> list[str]:
     Another text may start before these and overlap them, or they contain an excluded text.
     """
     every = [*triggers, *excluding]
-    # All that may stand at the end of a text that began earlier.
+    # Everything that may stand at the end of a text that began earlier.
     tails = {text[start:] for text in every for start in range(1, len(text))}
     return [
         trigger
@@ -195,7 +195,7 @@ def _key(grammar: Grammar, scope: Scope) -> Key:
     return (id(grammar), tuple(sorted((name, scope[name]) for name in free)) if free else ())
 
 
-# What adds a grammar whose parts have been added.
+# The functions that add a grammar after its parts.
 _BUILD: dict[type[Grammar], Callable[[Lowering, Any, list[int], Scope], int]] = {
     Text: Lowering._text,
     Seq: lambda self, grammar, nodes, scope: self.builder.seq(nodes),

@@ -8,7 +8,7 @@ from ffwd.grammar._sequence import lit, seq
 from ffwd.grammar._spans import limit, span
 from ffwd.grammar._tokens import Tokens
 
-# What models write between their reasoning and their answer.
+# The text that models write between their reasoning and their answer.
 BETWEEN = r"[ \t\r\n]{0,8}"
 
 

@@ -7,7 +7,7 @@ from ffwd.grammar._errors import grammar_error
 from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
 from ffwd.grammar._sequence import shown
 
-# What the native core can count.
+# The largest count of the native core.
 MAX_COUNT = 2**32 - 1
 
 

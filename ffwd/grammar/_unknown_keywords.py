@@ -11,7 +11,7 @@ from ffwd._native import FfwdError
 if TYPE_CHECKING:
     from ffwd.grammar._kinds import JsonSchema
 
-# A schema that somebody writes by hand is no longer, and the warning is for them.
+# Handwritten schemas are shorter, and the warning is for their authors.
 _LONGEST_SCHEMA = 256 * 1024
 _MAX_SHOWN = 5
 

@@ -24,11 +24,11 @@ Numbers: TypeAlias = Literal["plain", "any"]
 """Which spellings of numbers are written; see `json_schema`."""
 
 MAX_WHITESPACE = 4096
-# Of one separator or of one step of indentation.
+# The most characters of one separator or one step of indentation.
 MAX_LAYOUT = 64
 JSON_WHITESPACE = " \t\n\r"
 
-# Each schema of a grammar has its own; of all other options they have the same.
+# Each schema of a grammar has its own values of these; all other options are shared.
 LAYOUT = ("whitespace", "max_whitespace", "separators", "indent")
 
 

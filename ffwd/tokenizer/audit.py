@@ -196,7 +196,7 @@ def _duplicates(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Fi
     by_bytes: dict[bytes, list[int]] = {}
     for i, data in text.items():
         by_bytes.setdefault(data, []).append(i)
-    # Of several the encoder writes one; which, only it can tell, so all are named.
+    # The encoder writes one of several, and only it knows which, so all are named.
     groups = [same for same in by_bytes.values() if len(same) > 1]
     what = f"tokens share their bytes with others ({len(groups):,} such texts)"
     yield _of(parts, "duplicates", (what, what), sorted(i for same in groups for i in same))
@@ -227,7 +227,7 @@ def _unreachable_by_library(
     parts: TokenizerParts, text: Mapping[int, bytes], *, full: bool
 ) -> list[int]:
     if parts.model == "wordpiece":
-        # The longest piece wins, and nothing tells in which words one that goes on is.
+        # The longest piece wins, and the words that contain a continuing piece are unknown.
         return []
     ids = list(text)
     step = 1 if full else max(1, len(ids) // SAMPLED)
@@ -255,7 +255,7 @@ def _wrong_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[F
     if parts.bpe is None:
         return
     spelled = parts.bpe.token_bytes
-    # A token that only the table has is one that no text is encoded as.
+    # A token that only the table has occurs in no encoding.
     wrong = [i for i, data in text.items() if spelled(i) not in (data, b"")]
     if wrong:
         what = (

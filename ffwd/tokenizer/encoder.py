@@ -51,7 +51,7 @@ class TextEncoder:
         """
         self._tokens = tokens
         self._tokenizer, self._renumbered = _text_only_copy(tokenizer, text_tokens, writing)
-        # What the decoder turns into something else cannot be written in pieces as it is.
+        # Text that the decoder changes cannot be written in pieces verbatim.
         lossy = [written for written, _ in writing.replacements]
         self._lossy = re.compile("(" + "|".join(map(re.escape, lossy)) + ")") if lossy else None
         self._byte_ids = _byte_ids(tokenizer) if writing.byte_fallback else {}
@@ -146,7 +146,7 @@ def _text_only_copy(
         new_id = copy.token_to_id(token.content)
         if new_id is not None and new_id != token_id:
             renumbered[new_id] = token_id
-    # The library numbers on from the vocabulary's size: in one with gaps, onto other tokens.
+    # The library counts on from the vocabulary's size: with gaps, these ids belong to other tokens.
     taken = [i for i in renumbered if tokenizer.model.id_to_token(i) is not None]
     if taken:
         raise VocabularyError(

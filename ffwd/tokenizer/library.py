@@ -144,7 +144,7 @@ class TokenizersLibrary:
             for i, token in self._added.items()
             if i in self._text_ids or token.content in names
         }
-        # The model knows the others as well, so what it makes of their names must not count.
+        # The model contains the others as well, so its encoding of their names must not count.
         return self._made(self._model_without(self._hidden - wanted.keys()), wanted, "as it is")
 
     @cached_property
@@ -184,7 +184,7 @@ class TokenizersLibrary:
                 max_input_chars_per_word=state["max_input_chars_per_word"],
                 continuing_subword_prefix=state["continuing_subword_prefix"],
             )
-        # Merges name their parts, so pieces cannot be renamed; what comes out is looked at.
+        # Merges name their parts, so pieces cannot be renamed; the result is checked instead.
         return model
 
     def _made(self, model: Any, added: Mapping[int, AddedToken], dummy_space: str) -> _Copy:

@@ -113,7 +113,7 @@ def _load(
     chat_template: str | os.PathLike[str] | Mapping[str, str] | None,
     eos_token_ids: Sequence[int] | None,
 ) -> Tokenizer:
-    # `ffwd.metrics` puts a function that measures in the place of this one.
+    # `ffwd.metrics` replaces this function by one that measures.
     parts = _parts(source, options)
     if chat_template is not None:
         parts = replace(parts, chat_templates=_templates(chat_template))

@@ -61,7 +61,7 @@ class PieceWriting:
 
     @staticmethod
     def _words(pieces: Iterable[str], decoder: "Decoder") -> Iterator[bytes]:
-        # Each piece is decoded by itself, and the first in another way than the others.
+        # Each piece is decoded alone, and a first piece differs from the others.
         before = "a"
         start = len(before.encode())
         return (decoder.decode([before, piece]).encode()[start:] for piece in pieces)
@@ -74,8 +74,8 @@ class PieceWriting:
             try:
                 yield encode(piece, "strict", alphabet)[0]
             except UnicodeEncodeError:  # noqa: PERF203 - it is rare, and asking first is slower
-                # All or nothing, as in the decoder: one character outside the alphabet
-                # and the whole piece is taken as it is written.
+                # All or nothing, as in the decoder: a piece with one character outside the alphabet
+                # is verbatim.
                 yield piece.encode()
 
     def _replaced(self, pieces: Iterable[str]) -> Iterator[bytes]:

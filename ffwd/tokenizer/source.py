@@ -45,7 +45,7 @@ class Source:
 
     def model_json(self) -> bytes:
         """Return the model's vocabulary and merges: a tokenizer.json, or its part with them."""
-        # Writing it anew takes longer than anything else that is done with it.
+        # Serializing it again takes longer than everything else.
         state: bytes = self.tokenizer.model.__getstate__() if self.text is None else self.text
         return state
 

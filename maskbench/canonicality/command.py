@@ -104,7 +104,7 @@ def canonicality_command(
                 console.print(f"interrupted after {cases} of {len(sources)} schemas")
             report.show(console, survey.totals, survey.unavailable, defined=number > 0)
             if out is not None:
-                # Before the next one is begun, which may take hours.
+                # Written before the next one starts, which may take hours.
                 place = (
                     out
                     if len(chosen_names) == 1

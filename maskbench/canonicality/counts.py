@@ -53,7 +53,7 @@ class Forced(ForcedCount):
 
 @dataclass(frozen=True)
 class Miss:
-    """A non-canonical sequence: where it was, what was forced and what the document has."""
+    """A non-canonical sequence: its position, the forced tokens, and the document's."""
 
     before: tuple[int, ...]
     forced: tuple[int, ...]
@@ -61,7 +61,7 @@ class Miss:
 
 
 class RefusedTokenError(FailedError):
-    """A token of a document was refused that had been accepted before."""
+    """An earlier accepted token of a document was refused."""
 
 
 _CONTEXT = 12

@@ -31,7 +31,7 @@ class Compiled(ABC):
 
 
 class ForcingEngine(ABC):
-    """An engine that can say which tokens must come next."""
+    """An engine that returns forced tokens."""
 
     @abstractmethod
     def __init__(self, spec: TokenizerSpec) -> None: ...

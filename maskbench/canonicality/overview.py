@@ -23,7 +23,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A tokenizer and what was counted with it."""
+    """A tokenizer and its counts."""
 
     tokenizer: str
     totals: Totals

@@ -94,7 +94,7 @@ class Surveyor:
                 result.refused[name] = f"failed: {type(error).__name__}"
         for variant in self._setup.variants:
             if variant.engine in result.accepted:
-                # Compiled anew, or the second variant would find what the first has computed.
+                # Compiled again, or the second variant would find the first one's caches.
                 compiled = self._engines[variant.engine].compile(schema, mode)
                 self._count_variant(result, variant, compiled, documents)
         return result

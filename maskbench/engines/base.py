@@ -49,7 +49,7 @@ def refusal(message: str) -> RefusedError:
 
 
 class FailedError(Exception):
-    """The engine gave up on a schema that it had taken, or contradicted itself."""
+    """The engine failed on a schema that it had accepted, or contradicted itself."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class FfwdEngine(base.Engine):
             import ffwd.grammar
             import ffwd.tokenizer
         self._ffwd: Any = ffwd
-        # Whatever else the machine does: a run has time limits of its own.
+        # Independent of other work on the machine: a run has its own time limits.
         self._limits = ffwd.Limits(compile_seconds=None, call_seconds=None)
         spec = setup.tokenizer
         try:

@@ -87,7 +87,7 @@ class LlguidanceEngine(base.Engine):
             raise base.RefusedError("no such format", f"llguidance reads no {kind}")
         if not self.forcing:
             text = f'%llguidance {{ "no_forcing": true }}\n{text}'
-        # The slices of JSON would be those of other grammars' strings by chance only.
+        # The slices of JSON would match other grammars' strings only by chance.
         if self._general is None:
             slices = self._llguidance.LLTokenizer.general_slices()
             self._general = self._tokenizer.with_slices(slices)

@@ -81,7 +81,7 @@ class LmFormatEnforcerEngine(base.Engine):
         self._refuse_unsupported()
         parsed = json.loads(schema)
         if not isinstance(parsed, dict) or not parsed:
-            # It takes an empty schema for one that was not given, which is any JSON too.
+            # It reads an empty schema as a missing one, which also means any JSON.
             if parsed not in (True, {}):
                 raise base.RefusedError("a schema that is no object", f"not an object: {schema}")
             parsed = None
@@ -105,7 +105,7 @@ class LmFormatEnforcerEngine(base.Engine):
         def problem() -> str | None:
             if log.message is not None:
                 return log.message
-            # What it turns to when a character that it had allowed has no place.
+            # Its state after an allowed character that has no continuation.
             if isinstance(walk.parser(), forced_stop):
                 return "the parser gave up on a token that its mask allows"
             return None

@@ -14,7 +14,7 @@ from typing import Any
 
 RECORDED = Path(__file__).parent / "recorded"
 FORMAT = "maskbench-record-1"
-# What every record says of itself. `versions` has the engines' packages.
+# The common fields of all records. `versions` has the engines' packages.
 ABOUT = ("format", "command", "measured", "machine", "versions", "tokenizer")
 
 Document = Mapping[str, Any]

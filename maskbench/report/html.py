@@ -22,7 +22,7 @@ _PAGE = Path(__file__).parent / "page"
 _MOST_ROWS = 2000
 _MANY_ROWS = 40
 
-# What has a part of its own in the bars: the count, and what it is called.
+# The parts of the bars: the count, and its name.
 _BAR_PARTS = (
     ("passed", "passed"), ("refused", "refused"), ("wrong_reject", "wrong reject"),
     ("wrong_accept", "wrong accept"), ("failed", "failed"), ("crashed", "crashed"),

@@ -1,4 +1,4 @@
-"""One definition of a table, whoever shows it: columns with units, and the values themselves."""
+"""One definition of a table for all renderers: columns with units, and the values."""
 
 from __future__ import annotations
 

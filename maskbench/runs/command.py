@@ -140,7 +140,7 @@ def run_command(
     settings = RunSettings(
         time_limit_s=time_limit, forced=not no_forced, memory_limit=int(memory_limit * GIB)
     )
-    # What the results depend on. A run can be gone on with only where all of it is the same.
+    # The conditions of the results. A run can be resumed only if all of them are equal.
     about_settings = {
         "whitespace": mode.value,
         "property_order": property_order,
@@ -245,7 +245,7 @@ def run_command(
     _say_what_was_left_out(console, left_out, measured, len(sources))
     finished = Run.finished("this run" if out is None else out.name, about, logs)
     report.show([finished], form)
-    # Before the reports, so that nothing that they could fail at costs results.
+    # Before the reports, so that a failing report costs no results.
     if out is not None and journal is not None:
         _write(console, finished, out, journal)
     for path in reports:

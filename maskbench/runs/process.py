@@ -107,7 +107,7 @@ class EngineProcess:
             self._before = self._largest = self._look()
             timed = self._receive(self._settings.time_limit_s)
             if isinstance(timed, _Died):
-                # What the schemas before it have left in the process is not this one's.
+                # Memory that earlier schemas left in the process does not count for this one.
                 if not timed.retained:
                     yield SchemaRecord.ended_early(job, timed.ended, timed.detail, self._largest)
                 return
@@ -115,7 +115,7 @@ class EngineProcess:
             assert timed.index == job.index
             peak = self._peak(timed.peak_memory_bytes)
             if peak is not None and peak > self._settings.memory_limit:
-                # Over before it was looked at: the verdict is not to hang on that.
+                # It ended before the check, and the verdict must not depend on that.
                 died = self._kill_for_memory(peak)
                 if not died.retained:
                     yield SchemaRecord.ended_early(job, died.ended, died.detail, peak)
@@ -194,7 +194,7 @@ class EngineProcess:
         except (EOFError, OSError):
             return self._bury()
         if isinstance(message, worker.OutOfMemory):
-            # What an allocation that failed halfway leaves behind is not to be measured.
+            # The remains of a failed allocation must not be measured.
             self._kill()
             return _Died(Ended.OUT_OF_MEMORY, message.message)
         return message

@@ -17,7 +17,7 @@ _PATIENCE = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")
 
 
 class FetchError(RuntimeError):
-    """The data set could not be had; the message says why and what to do instead."""
+    """The data set is unavailable; the message says why and what to do instead."""
 
 
 def fetch(url: str, folder: Path) -> tuple[Path, str]:

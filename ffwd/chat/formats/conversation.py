@@ -14,7 +14,7 @@ _ROLES = ("system", "user", "assistant")
 
 @dataclass(frozen=True)
 class SpokenMessage:
-    """A message with text. `index` is its place in the conversation; None: the format's own."""
+    """A message with text. `index` is its place in the conversation; None for the format's own."""
 
     role: str
     text: str
@@ -29,8 +29,8 @@ def read_conversation(
 
     `names`: whether messages may have a `name`.
 
-    Raises `ConversationError` with index and role for an unknown role, content that is not text,
-    no text, a name that has no place, and roles out of order.
+    Raises `ConversationError` with index and role for an unknown role, content that is not text or
+    is empty, a name that the format cannot write, and roles out of order.
     """
     found = [
         _message(message, i, strip=strip, names=names)

@@ -28,8 +28,8 @@ class ChatFormat:
     """A format of conversations: `[system]? (user assistant)* user`. Immutable, without state.
 
     A message is its prefix, its text, its suffix, and the separator; `bos` stands before the first
-    of them, and `eos` behind an assistant's suffix. With `ChatFormat()` a conversation is its
-    texts, joined: set what you need.
+    of them, and `eos` after an assistant's suffix. With `ChatFormat()` a conversation is its texts,
+    joined: set what you need.
 
     Raises `FormatError` for fields that cannot be.
     """
@@ -94,10 +94,10 @@ class ChatFormat:
 
     @property
     def text_delimiters(self) -> bool:
-        """Whether text, rather than control tokens, delimits what a user says.
+        """Whether text, rather than control tokens, delimits a user's message.
 
-        Then a message can imitate the end of itself and the beginning of another: nothing but
-        another format helps against it.
+        A message can then imitate its own end and the start of another: only another format helps
+        against that.
         """
         around = self.user_prefix + self.user_suffix
         return not any(token in around for token in self.control_tokens)
@@ -134,8 +134,8 @@ class ChatFormat:
     ) -> Prompt:
         """Return the prompt.
 
-        `add_generation_prompt`: whether it ends with the beginning of an answer; None is the
-        format's own. Without it, the last message may be an assistant's. `continue_final_message`:
+        `add_generation_prompt`: whether it ends with the start of an answer; None is the format's
+        default. Without it, the last message may be an assistant's. `continue_final_message`:
         continue the last message, which is an assistant's.
 
         Raises `ConversationError` as `validate` does, and `MissingControlTokensError` if the
@@ -221,7 +221,7 @@ class ChatFormat:
     ) -> list[Segment]:
         generates = self._generates(add_generation_prompt)
         if continue_final_message:
-            # As transformers has it: one excludes the other.
+            # As in transformers: one excludes the other.
             if add_generation_prompt:
                 raise FormatError(
                     "continue_final_message continues a message, add_generation_prompt begins one: "

@@ -132,7 +132,7 @@ CUSTOM = ChatFormat()
 
 @dataclass(frozen=True, kw_only=True)
 class MistralNamedFormat(ChatFormat):
-    """Mistral's format by name: which version it is, the tokenizer says.
+    """Mistral's format by name; the tokenizer determines its version.
 
     The fields are those of V2 and V3 with SentencePiece; prompts are rendered by `MistralFormat`.
     """
@@ -147,7 +147,7 @@ class MistralNamedFormat(ChatFormat):
     ) -> Prompt:
         """Return the prompt of the version that `MistralFormat.for_tokenizer` finds.
 
-        The conversation is validated as `validate` does, and is one that an answer follows.
+        The conversation must be valid for `validate`, and be followed by an answer.
         """
         if add_generation_prompt is not None and add_generation_prompt == continue_final_message:
             raise FormatError(
@@ -186,7 +186,7 @@ FORMATS: Mapping[str, ChatFormat] = MappingProxyType(
 )
 """The named formats by name."""
 
-# In this order: `llama` would take what is before it.
+# In this order: `llama` would match the names before it.
 _NAMES: tuple[tuple[str, ChatFormat], ...] = (
     (r"llama-?3", LLAMA3),
     (r"code-?llama", CODE_LLAMA),

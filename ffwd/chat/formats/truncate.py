@@ -29,7 +29,8 @@ def truncate(
     follows until the next. System prompts stay wherever they are, and so does the last turn.
     `count` is called a number of times that grows with the logarithm of the number of turns.
 
-    Raises `PromptLengthError` where what must stay is too long, and what `count` raises.
+    Raises `PromptLengthError` if the messages that must stay are too long, and the errors of
+    `count`.
     """
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 0:
         raise ConversationError(f"max_tokens is {max_tokens!r}, not a number of tokens")
@@ -44,8 +45,8 @@ def truncate(
     num_tokens = count(kept(0))
     if num_tokens <= max_tokens:
         return Truncated(kept(0), num_tokens, ())
-    # A conversation without one more of its turns is shorter by far more than what its seams may
-    # cost, so that the first that fits can be searched for by halves.
+    # Removing one more turn saves far more tokens than the seams can cost, so bisection finds the
+    # first conversation that fits.
     low, high = 0, turns
     best = num_tokens if turns == 0 else count(kept(turns))
     if best > max_tokens:

@@ -1,4 +1,4 @@
-"""Writes a conversation in a format: first what is whose, then what is a control token."""
+"""Writes a conversation in a format: first segments with their origin, then control tokens."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Segment:
-    """Text, and the index of the message that it is of; None: the format's."""
+    """Text, and the index of its message; None for the format's own."""
 
     text: str
     message: int | None = None
@@ -84,7 +84,7 @@ def _prefix(fields: "ChatFormat", prefix: str, message: SpokenMessage) -> Iterat
     line, end, rest = prefix.partition("\n")
     yield Segment(line)
     yield Segment(fields.name_prefix)
-    # The user's, so that no control token is looked for in it.
+    # The user's text, which is not searched for control tokens.
     yield Segment(message.name, own=True)
     yield Segment(end + rest)
 

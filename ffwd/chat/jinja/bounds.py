@@ -8,20 +8,20 @@ from jinja2.exceptions import SecurityError
 from ffwd.chat.errors import TemplateLimitError
 from ffwd.chat.jinja.run import current
 
-# How long their results are, or how much they do, is in their arguments. The most for these.
+# The length of their results, or their work, depends on their arguments. The most for these.
 _MOST = (
     dict.fromkeys(("center", "indent", "truncate", "wordwrap", "filesizeformat"), 1 << 20)
     | dict.fromkeys(("ljust", "rjust", "zfill", "expandtabs", "to_bytes"), 1 << 20)
     | dict.fromkeys(("batch", "slice"), 1 << 12)
     | dict.fromkeys(("lipsum", "generate_lorem_ipsum", "round"), 1 << 8)
 )
-# They search a text in ways that can take the square of its length, or make many pieces of it.
+# Their search can take quadratic time, or make many pieces of a text.
 TEXT_FILTERS = frozenset({"pprint", "striptags", "title", "urlize", "wordcount"})
 TEXT_FILTERS |= {"wordwrap", "xmlattr"}
 _MOST_TEXT = 1 << 16
-# What looks at bytes, or makes text of them; others are ways around what is checked for text.
+# The methods that read bytes or decode them. Others would bypass the checks on text.
 _OF_BYTES = frozenset({"decode", "hex", "startswith", "endswith", "find", "isascii"})
-# Others take the square of the length.
+# Others take quadratic time.
 _CODECS = frozenset({"utf8", "utf16", "utf32", "ascii", "latin1"})
 _WHITE_SPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace())
 _LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -31,11 +31,11 @@ _WRITTEN = 10
 
 
 def check_sizes(name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-    """Refuse to pad to a length that is out of all proportion."""
+    """Refuse to pad to an excessive length."""
     most = _MOST.get(name)
     if most is None:
         return
-    # What a filter gets first is what it is about.
+    # The first argument of a filter is its subject.
     first = 1 if name == "round" else 0
     for value in (*arguments[first:], *options.values()):
         if isinstance(value, int) and abs(value) > most:
@@ -102,7 +102,7 @@ def check_replacement(text: str, old: str, new: str) -> None:
 def check_pieces(
     text: str, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
 ) -> None:
-    """Count the pieces before there are any."""
+    """Count the pieces before they are made."""
     separator = arguments[0] if arguments else options.get("sep")
     if name == "splitlines":
         pieces = sum(map(text.count, _LINE_ENDS))
@@ -122,7 +122,7 @@ def check_codec(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
 
 
 def check_binary_method(name: str) -> None:
-    """Refuse methods of bytes that make others."""
+    """Refuse methods of bytes that return bytes."""
     if name not in _OF_BYTES:
         raise SecurityError(f"the method {name!r} of bytes is none that a template may use")
 
@@ -146,7 +146,7 @@ def check_json(value: Any, *arguments: Any, **options: Any) -> None:
 
 
 def check_sum(value: Any, attribute: Any = None, start: Any = 0, **options: Any) -> None:
-    """Refuse to add up many lists: each step copies what there is."""
+    """Refuse to add up many lists: each step copies the sum so far."""
     if isinstance(start, (list, tuple)):
         size = current().size(value)
         count = len(value) if hasattr(value, "__len__") else size.items

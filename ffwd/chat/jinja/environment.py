@@ -36,7 +36,7 @@ class RaisedByTemplateError(jinja2.TemplateError):
 
 
 class NamedUndefinedError(jinja2.UndefinedError):
-    """As Jinja's, and it knows the name."""
+    """Jinja's class, with the name of the variable."""
 
     def __init__(self, name: str | None, message: str | None = None) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class _Undefined(jinja2.Undefined):
 
 
 class _Generation(jinja2.ext.Extension):
-    """`{% generation %}`: what the assistant wrote, for training."""
+    """`{% generation %}` marks the assistant's text, for training."""
 
     tags = {"generation"}  # noqa: RUF012
 
@@ -104,7 +104,7 @@ class _Namespace(jinja2.utils.Namespace):
         jinja2.utils.Namespace.__setitem__(self, name, value)
 
     def __repr__(self) -> str:
-        # What it has may be namespaces again, each written wherever it is.
+        # Its values may be namespaces again, each written at every occurrence.
         text: str = current().made(jinja2.utils.Namespace.__repr__(self))
         return text
 
@@ -122,7 +122,7 @@ class _Template(jinja2.Template):
 
     @classmethod
     def _from_namespace(cls, environment: Any, namespace: Any, globals: Any) -> "_Template":
-        # What the operator `~` compiles to.
+        # The function to which the operator `~` compiles.
         namespace["str_join"] = _str_join
         made: _Template = super()._from_namespace(environment, namespace, globals)  # type: ignore[assignment]
         return made
@@ -140,10 +140,10 @@ def _concat(values: Iterable[str]) -> Any:
 
 
 class ChatEnvironment(ImmutableSandboxedEnvironment):
-    """As transformers makes it.
+    """The environment as transformers makes it.
 
-    Operators, calls, filters and output go through methods of this class, which count what is done
-    and keep track of text that is not the template's.
+    Operators, calls, filters and output go through methods of this class, which count work and
+    track text that is not the template's.
     """
 
     template_class = _Template
@@ -233,7 +233,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         if isinstance(owner, bytes):
             check_binary_method(name)
         if isinstance(owner, str) and self.is_safe_callable(function):
-            # What compiled templates hand on for functions that take the context.
+            # The arguments that compiled templates add for functions with the context.
             given = {
                 key: v for key, v in kwargs.items() if key not in ("_loop_vars", "_block_vars")
             }
@@ -279,7 +279,7 @@ def _string_method(
         lengths = [len(item) for item in args[0] if isinstance(item, str)]
         current().check_length(sum(lengths) + len(owner) * len(lengths))
     elif name == "translate":
-        # Its table is of numbers, and those may be a caller's characters.
+        # Its table contains numbers, which may be a caller's characters.
         most = max([1, *(len(v) for v in (args or ({},))[0].values() if isinstance(v, str))])
         current().check_length(len(owner) * most)
         return tracked.fuzzy(method(*tracked.plain(args)))
@@ -291,7 +291,8 @@ def _string_method(
         return replace(owner, tracked.raw(args[0]), *args[1:])
     result = method(*tracked.plain(args), **tracked.plain(kwargs))
     if name in _STRETCHES:
-        # Which stretch of the template's text it is may depend on the caller's; whose it is not.
+        # The selected part of the template's text may depend on the caller's text, but its origin
+        # does not.
         return result
     return tracked.fuzzy(result)
 
@@ -328,7 +329,7 @@ def _strftime_now(format: str) -> str:
 def environment() -> ChatEnvironment:
     """Return the shared, immutable environment; a rendering's state is in its `Run`.
 
-    Raises `ImportError` for a Jinja2 from whose sandbox ways out are known.
+    Raises `ImportError` for a Jinja2 whose sandbox has known escapes.
     """
     found = version("jinja2")
     if tuple(int(part) for part in re.findall(r"\d+", found)[:3]) < (3, 1, 6):

@@ -19,14 +19,14 @@ from ffwd.chat.jinja.bounds import (
 )
 from ffwd.chat.jinja.run import current
 
-# They give back one of the values that they were given.
+# They return one of their arguments.
 _SELECT = frozenset(
     {"attr", "d", "default", "first", "last", "max", "min", "random", "sum"}
     # Or iterators over them.
     | {"batch", "dictsort", "groupby", "items", "list", "map", "reject", "rejectattr", "reverse"}
     | {"select", "selectattr", "slice", "sort", "unique"}
 )
-# They make numbers.
+# They return numbers.
 _NUMBERS = frozenset({"abs", "count", "float", "int", "length", "round", "wordcount"})
 
 
@@ -82,7 +82,7 @@ def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if rule is not None:
             result = rule(*values, **options)
         elif name in _OF_STRINGS and values:
-            # Jinja's function would make a string of it in a way that is not tracked.
+            # Jinja's function would convert it to a string without tracking.
             result = function(*head, _string(values[0]), *values[1:], **options)
         elif name == "tojson":
             result = function(*values, **options)
@@ -129,7 +129,7 @@ def _check_lengths(name: str, values: tuple[Any, ...], options: Mapping[str, Any
 
 
 def _string(value: Any) -> Any:
-    # As jinja2.filters' soft_str: strings stay what they are.
+    # As soft_str in jinja2.filters: strings stay unchanged.
     return value if isinstance(value, str) else formatting.to_string(value)
 
 

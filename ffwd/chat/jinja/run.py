@@ -12,7 +12,7 @@ from ffwd.chat.errors import TemplateLimitError
 from ffwd.chat.limits import DEFAULT_LIMITS, TemplateLimits
 
 _MOST_BITS = 1 << 16
-# Containers up to this size are measured anew each time.
+# The sizes of containers up to this one are not cached.
 _SMALL = 64
 
 
@@ -34,7 +34,7 @@ class Run:
     blocks: list[str] = field(default_factory=list)
     generation_spans: list[tuple[int, int]] = field(default_factory=list)
     deadline: float = field(init=False)
-    # By identity; the container is kept, so that no other one gets its identity.
+    # By identity; the reference keeps the container alive, so that no other one gets its identity.
     _sizes: dict[int, tuple[Any, Size]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Run:
             )
 
     def made(self, value: Any) -> Any:
-        """Count what was made, and give it back."""
+        """Count a value, and return it."""
         if isinstance(value, str):
             self.check_length(len(value))
             self.spend(1 + (sys.getsizeof(value) >> 6))
@@ -85,9 +85,9 @@ class Run:
     def size(self, value: Any) -> Size:
         """Return the size of a value.
 
-        A list may be in another one many times, and that one in a third: a few such steps, and the
-        text of the last is longer than any memory. So containers are measured when they are made,
-        from the sizes of what is in them.
+        A list may occur in another one many times, and that one in a third: after a few such steps
+        the text exceeds any memory. So containers are measured when they are made, from the sizes
+        of their items.
         """
         if isinstance(value, (str, bytes)):
             return Size(1, len(value), 0)
@@ -96,7 +96,7 @@ class Run:
         elif isinstance(value, (list, tuple)):
             parts = value
         elif isinstance(value, (KeysView, ItemsView, ValuesView)):
-            # Made anew at each call, they have no identity that lasts.
+            # They are made at each call, so their identity does not last.
             return self._sum([*value])
         else:
             return Size(1, 0, 0)
@@ -127,7 +127,7 @@ def check_integer(value: int) -> None:
         raise TemplateLimitError(f"the template computes a number of more than {_MOST_BITS} bits")
 
 
-# Compilation evaluates what is constant, under limits of its own.
+# Compilation evaluates constants, under separate limits.
 _CURRENT: ContextVar[Run | None] = ContextVar("ffwd.chat rendering", default=None)
 
 

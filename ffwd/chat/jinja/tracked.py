@@ -8,8 +8,7 @@ The result of an operation without an exact rule here is `FUZZY` as a whole: it 
 caller's text at unknown positions. A caller's text never counts as the template's.
 """
 
-# ruff: noqa: D102
-# The methods are those of `str`, and do what they do there.
+# ruff: noqa: D102 The methods behave as those of `str`.
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,15 +44,15 @@ def may_control(origin: int) -> bool:
 
 
 def is_tag(text: str, place: int) -> bool:
-    """Return whether the `TAG` is at a place, as far as the text knows.
+    """Return whether the `TAG` is at a position, as far as origins show.
 
-    A template may also write it (LFM2.5's does, behind tool calls).
+    A template may also write it (LFM2.5's does, after tool calls).
     """
     return not isinstance(text, Tracked) or text._origins[place] in (TAG, TEMPLATE)
 
 
 class UntrackableError(Exception):
-    """Text was turned into something that has no characters."""
+    """Text was converted to a value without characters."""
 
 
 class Tracked(str):
@@ -137,7 +136,7 @@ class Tracked(str):
         text = raw(self)
         found, at = [], 0
         for piece in pieces:
-            # Pieces between white space begin with none, so the next place is theirs.
+            # Pieces between white space start without any, so the next position is theirs.
             start = at if sep is not None else text.index(piece, at)
             found.append(self[start : start + len(piece)])
             at = start + len(piece) + (0 if sep is None else len(sep))
@@ -260,7 +259,7 @@ def origins_of(text: str) -> "array[int]":
 
 
 def is_markup(text: Any) -> bool:
-    """Return whether jinja's `Markup` stands here."""
+    """Return whether jinja's `Markup` occurs here."""
     return text._markup if isinstance(text, Tracked) else isinstance(text, Markup)
 
 

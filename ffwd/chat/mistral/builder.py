@@ -11,12 +11,12 @@ from ffwd.chat.mistral.messages import Piece
 from ffwd.chat.mistral.version import MistralVersion
 from ffwd.chat.prompt import ControlPart, Part, TextPart
 
-# How SentencePiece writes a space: in a text it is one.
+# SentencePiece's notation of a space.
 _MARK = "\u2581"
 
 
 class Builder:
-    """Parts and the ids of each, one behind the other.
+    """Parts and the ids of each, in order.
 
     Raises `MissingControlTokensError` unless the vocabulary has the control tokens of the version.
     """
@@ -48,13 +48,13 @@ class Builder:
             )
 
     def control(self, name: str) -> None:
-        """Return one control token, which `require` has seen."""
+        """Add one control token, which `require` has checked."""
         token_id = self._controls[name]
         self.parts.append(ControlPart(token_id, name))
         self.ids.append((token_id,))
 
     def text(self, pieces: Sequence[Piece]) -> None:
-        """Return pieces that are encoded as one text, apart from what is before and behind it."""
+        """Add pieces that are encoded as one text, apart from their surroundings."""
         self.encoded(pieces, self.tokenize(pieces))
 
     def tokenize(self, pieces: Sequence[Piece]) -> list[int]:
@@ -69,14 +69,14 @@ class Builder:
             ) from error
 
     def encoded(self, pieces: Sequence[Piece], ids: Sequence[int]) -> None:
-        """Return pieces with the ids that they have as one text."""
+        """Add pieces with the ids that they have as one text."""
         pieces = [piece for piece in pieces if piece.text]
         spaced = self._has_space_before(pieces, ids)
         if spaced:
             pieces = [Piece(" ", None), *pieces]
         self.parts += [TextPart(piece.text, piece.message) for piece in pieces]
         if len(pieces) == 1 + spaced:
-            # The space is a token of its own, or it is in the first of the text.
+            # The space is a separate token, or part of the text's first token.
             alone = int(spaced and self.tokenizer.token_bytes(ids[0]) == b" ")
             self.ids += [tuple(ids[:alone])] * spaced + [tuple(ids[alone:])]
             return

@@ -1,4 +1,4 @@
-"""Which conversations Mistral's models are given, and which are refused.
+"""The conversations that Mistral's models accept; others are refused.
 
 The rules are those of mistral-common's validators, one for one; docs/chat_formats.md lists them.
 Each refusal is a `ConversationError` with the index and the role of the message.

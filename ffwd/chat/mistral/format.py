@@ -1,12 +1,12 @@
-"""Mistral's prompts: the ids that mistral-common makes of a conversation, version by version.
+"""Mistral's prompts: the ids that mistral-common returns for a conversation, version by version.
 
     mistral = MistralFormat.for_tokenizer(tokenizer)
     prompt = mistral.render(messages, tokenizer=tokenizer, tools=tools)
     prompt.ids
 
-A message's text never becomes a control token: each text is encoded on its own, without looking
-for control tokens in it, and the ids are put one behind the other. V1 alone has text delimiters,
-`[INST]` and `[/INST]`, which a user can write as well (`text_delimiters`).
+A message's text never becomes a control token: each text is encoded separately, without a search
+for control tokens, and the ids are concatenated. Only V1 has text delimiters, `[INST]` and
+`[/INST]`, which a user can write as well (`text_delimiters`).
 """
 
 import os
@@ -28,7 +28,7 @@ from ffwd.chat.prompt import ControlPart, Prompt, TextPart, ThinkingSection
 
 @dataclass(frozen=True, kw_only=True)
 class MistralFormat:
-    """How a version of Mistral's models is given conversations. Immutable, without state.
+    """The prompt format of a version of Mistral's models. Immutable, without state.
 
     `system_placement`: the user's turn that system prompts go to, "first", "last", or its number
     from 0 (negative: from the end); None is the version's own. Up to V3 the prompt is written
@@ -67,7 +67,7 @@ class MistralFormat:
 
     @property
     def name(self) -> str:
-        """`mistral-v3`, say."""
+        """Its name, such as `mistral-v3`."""
         return f"mistral-{self.version.value}"
 
     @property

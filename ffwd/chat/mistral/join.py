@@ -1,7 +1,7 @@
 """Messages to turns, as mistral-common normalizes them.
 
 Messages of one role that follow each other become one turn, except for the results of tools and
-system prompts. Up to V3 the system prompts are taken out, to become part of a user's turn.
+system prompts. Up to V3 the system prompts are moved into a user's turn.
 """
 
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ class Conversation:
 
     @property
     def first_user(self) -> int:
-        """Index of the user's first turn; -1: there is none."""
+        """Index of the user's first turn; -1 without one."""
         return next((i for i, turn in enumerate(self.turns) if turn.role == "user"), -1)
 
     @property
     def last_user(self) -> int:
-        """Index of the user's last turn; -1: there is none."""
+        """Index of the user's last turn; -1 without one."""
         return max((i for i, turn in enumerate(self.turns) if turn.role == "user"), default=-1)
 
 
@@ -73,7 +73,7 @@ def join(
                 made = _assistant(made, messages)
                 calls += [call.call_id for call in made.tool_calls or ()]
             found.append(made)
-    # Up to V3 a conversation begins with the user, whatever was given.
+    # Up to V3 a conversation always begins with the user.
     if not found or (number < 7 and found[0].role != "user"):
         found.insert(0, Turn(role="user", content=(Text(()),), messages=()))
     if number >= 7:
@@ -83,7 +83,7 @@ def join(
     system = _system_prompt(turns, within)
     if placement is None:
         placement = "first" if version is MistralVersion.V1 else "last"
-    # With nothing to place, any placement will do.
+    # Without a system prompt, any placement is valid.
     at = _user_turn(found, placement) if system else None
     return Conversation(tuple(found), system, at)
 
@@ -110,7 +110,7 @@ def _result(turn: Turn, number: int, within: str) -> Turn:
     made = _with_content(turn, [turn], within)
     if number >= 7:
         return made
-    # A piece that is normalized is still the message's.
+    # A normalized piece still belongs to the message.
     message = turn.messages[0]
     return replace(made, content=(Text((Piece(normalized(made.text, message), message),)),))
 

@@ -24,7 +24,7 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 @dataclass(frozen=True)
 class Piece:
-    """Text, and the index of the message whose own text it is; None: what joins them."""
+    """Text, and the index of its message; None for text between messages."""
 
     text: str
     message: int | None
@@ -56,7 +56,7 @@ Chunk = Text | Thinking
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call; `arguments` is JSON, or a text that is no JSON."""
+    """A call; `arguments` is JSON, or other text."""
 
     call_id: str
     name: str
@@ -94,7 +94,7 @@ class Turn:
 
 
 def read(messages: Iterable[Any], *, continue_final_message: bool) -> list[Turn]:
-    """Return each message as a turn of its own.
+    """Return each message as a separate turn.
 
     `content` is text, or a list of `{"type": "text", "text": ...}` and
     `{"type": "thinking", "thinking": ..., "closed": ...}`. `reasoning_content` and `reasoning` of
@@ -295,8 +295,8 @@ def _dumps(value: Any, wrong: _Wrong) -> str:
 def joined(contents: Sequence[tuple[Chunk, ...]], within: str) -> tuple[Chunk, ...]:
     """Return the contents of several messages as one: texts joined, empty ones dropped.
 
-    Messages are joined by `SEPARATOR`, the chunks of one by `within`. Without reasoning what is
-    found is one text, which may be empty.
+    Messages are joined by `SEPARATOR`, the chunks of one by `within`. Without reasoning the result
+    is one text, which may be empty.
     """
     found: list[Chunk] = []
     text: list[Piece] = []

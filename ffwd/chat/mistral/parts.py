@@ -1,7 +1,7 @@
-"""Turns to parts: what Mistral's models see, token by token.
+"""From turns to parts: the input of Mistral's models, token by token.
 
-Every text is encoded on its own, and the ids are put one behind the other: with a SentencePiece
-vocabulary each such text begins with a space, which is a part of the template here.
+Every text is encoded separately, and the ids are concatenated. With a SentencePiece vocabulary each
+such text begins with a space, which belongs to the template here.
 """
 
 import json
@@ -63,8 +63,8 @@ def write_infilling(builder: Builder, prefix: str, suffix: str | None) -> None:
     builder.control("<s>")
     builder.control("[SUFFIX]")
     if suffix:
-        # What is encoded before the suffix takes the space that SentencePiece puts before a text;
-        # these two tokens are then cut off, whatever they are.
+        # A marker before the suffix absorbs the space that SentencePiece adds before a text; its
+        # two tokens are then removed.
         ids = builder.tokenize([Piece("☺" + suffix, 1)])[2:]
         builder.encoded([Piece(suffix, 1)], ids)
     builder.control("[PREFIX]")
@@ -122,7 +122,7 @@ def _user(builder: Builder, turn: Turn, system: Sequence[Piece]) -> None:
 
 
 def _chunks(builder: Builder, turn: Turn) -> None:
-    """Chunk by chunk, each text encoded on its own."""
+    """Chunk by chunk, each text encoded separately."""
     for chunk in turn.content or ():
         if isinstance(chunk, Text):
             builder.text(chunk.pieces)

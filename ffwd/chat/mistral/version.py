@@ -1,4 +1,4 @@
-"""The versions of Mistral's prompts, and which of them a tokenizer or a model has."""
+"""The versions of Mistral's prompts, and their detection from a tokenizer or a model's name."""
 
 import json
 import os
@@ -55,9 +55,9 @@ _CONTROL_TOKENS: Mapping[int, tuple[str, ...]] = {
     15: ("[MODEL_SETTINGS]", "[/MODEL_SETTINGS]"),
 }
 
-# A model's name -> its version. The first that is found in the name counts, so that what is more
-# specific stands first. Several names were used for models of different versions over time
-# (`mistral-small-latest`): no name says for sure.
+# A model's name -> its version. The first match in the name counts, so specific names stand first.
+# Some names stood for models of different versions over time (`mistral-small-latest`), so no name
+# is certain.
 _MODELS: tuple[tuple[str, MistralVersion], ...] = (
     (r"mixtral-8x22b", MistralVersion.V3),
     (r"mixtral", MistralVersion.V1),
@@ -78,9 +78,9 @@ _MODELS: tuple[tuple[str, MistralVersion], ...] = (
 
 @dataclass(frozen=True)
 class DetectedVersion:
-    """A version, and what it was found by.
+    """A version, and its evidence.
 
-    `guessed`: by a model's name, or because the tokens would do for several versions.
+    `guessed`: from a model's name, or because the tokens fit several versions.
     """
 
     version: MistralVersion
@@ -99,9 +99,9 @@ class NamedTokens(Protocol):
 def version_of_tokenizer(tokenizer: NamedTokens) -> DetectedVersion:
     """Return the version of a vocabulary's control tokens.
 
-    SentencePiece models name the tokens that their version has, so this is sure up to V7. A
-    tekken.json may name those of later versions too, so that it is a guess: ask
-    `version_of_file` instead.
+    SentencePiece models name the tokens of their version, so this is certain up to V7. A
+    tekken.json may also name those of later versions, so this is a guess: use `version_of_file`
+    instead.
     """
 
     def has(name: str) -> bool:
@@ -126,9 +126,9 @@ def version_of_tokenizer(tokenizer: NamedTokens) -> DetectedVersion:
 def version_of_file(path: str | os.PathLike[str]) -> DetectedVersion | None:
     """Return the version in a tekken.json, or at the end of a SentencePiece model's name.
 
-    `tokenizer.model.v3` is V3, and `….v7m1` is V7. None where neither says anything:
-    `version_of_tokenizer` looks at the tokens. Raises `FileNotFoundError`, and
-    `FormatError` for a version that is not known.
+    `tokenizer.model.v3` is V3, and `….v7m1` is V7. None if neither says anything:
+    `version_of_tokenizer` examines the tokens. Raises `FileNotFoundError`, and `FormatError` for a
+    version that is not known.
     """
     path = Path(path)
     if path.suffix == ".json":
@@ -172,10 +172,10 @@ def detect_version(
 ) -> DetectedVersion:
     """Return the version of a tokenizer's prompts.
 
-    `file`, the tekken.json or SentencePiece model, says it for sure; by default it is what the
-    tokenizer was loaded from, if that is such a file. Without one the control tokens do; where
-    they would do for several versions, as a tekken.json's do, the name of the model decides, if
-    it is known. Only what was found by file or by unambiguous tokens is not `guessed`.
+    `file`, the tekken.json or SentencePiece model, determines it; by default the tokenizer's own
+    file. Without one the control tokens do. If they fit several versions, as a tekken.json's do,
+    the name of the model decides, if it is known. A version from a file or from unambiguous tokens
+    is not `guessed`.
     """
     if file is None and getattr(tokenizer, "kind", None) in ("tekken", "sentencepiece"):
         source = Path(getattr(tokenizer, "source", ""))

@@ -1,1 +1,1 @@
-"""`ffwd demo`: the command, the four ways of writing, and what it says of them."""
+"""`ffwd demo`: the command, the four ways of writing, and the report."""

@@ -93,7 +93,7 @@ def demo(
 def _load(model: Path | None) -> Demo:
     try:
         with waiting("loading torch and transformers"):
-            # Needed later, and here so that all that is missing is said at once.
+            # Needed later, and imported here so that all missing packages are reported at once.
             import rich  # noqa: F401
             import torch
 
@@ -106,7 +106,7 @@ def _load(model: Path | None) -> Demo:
             kind="MissingPackage",
         ) from error
     if model is None:
-        # A model this small is faster on one thread, many times so on a busy machine.
+        # A model this small is faster on one thread, and many times faster on a busy machine.
         torch.set_num_threads(1)
     try:
         return Demo(None if model is None else str(model))
@@ -142,7 +142,8 @@ Cut = list[tuple[int, float]]
 def _cuts(box: Demo, task: Task) -> dict[str, Cut] | None:
     """Return the right record of a task as both ways of forcing tokenize it.
 
-    Not where the prompt names no keys: there it is the keys that the model finds unlikely.
+    Nothing for a prompt that names no keys, because there the keys are what the model finds
+    unlikely.
     """
     if task.right is None or not task.named:
         return None

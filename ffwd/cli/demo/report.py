@@ -154,7 +154,7 @@ class Report:
             text = self._text(entry.token)
             line.append(text if entry.forced else f"[{text}]", "green" if entry.forced else "bold")
         self._say("\nThe first answer, with canonical forcing", style="bold")
-        # A break at a blank would hide it.
+        # A line break at a blank would hide the blank.
         width = self._console.width
         for part in line.divide(range(width, len(line), width)):
             self._console.print(part, soft_wrap=True)
@@ -199,7 +199,7 @@ class Report:
         if self._console.is_terminal:
             self._console.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
         else:
-            # Lines stay whole for whoever looks for something in them.
+            # Lines stay whole, so that they can be searched.
             self._console.print(Text(textwrap.indent(text, "  ")), soft_wrap=True)
 
     def _define(self, entries: dict[str, str]) -> None:

@@ -63,7 +63,7 @@ class Outcome:
         valid: Whether it is a whole JSON text that follows the schema.
         right: Whether all fields have the right values; None where these are not known.
         tokens: Of the answer, its end token included.
-        forced: Those of them that the model was not asked for.
+        forced: Those of them that took no forward pass.
         passes: Forward passes, that over the prompt included.
         seconds: Of the whole call of `generate`.
         likelihood: The log-likelihood in nats of these tokens, given the prompt, by one plain
@@ -127,7 +127,7 @@ class Demo:
     """
 
     def __init__(self, model: str | None = None) -> None:
-        # Loading takes no time that a bar could show.
+        # Loading is too quick for a progress bar.
         disable_progress_bar()
         # A model as small as that in the box is slower on an accelerator.
         loaded = load_local(ffwd.model.path() if model is None else model, device="cpu")
@@ -136,7 +136,7 @@ class Demo:
         self._template = ChatTemplate.for_tokenizer(self.tokenizer)
         self._loaded = loaded
         self._vocabularies: dict[tuple[int, ...], ffwd.Vocabulary] = {}
-        # The first call of generate() loads code, for which no way of writing is to blame.
+        # The first call of generate() loads code, which should count for no way of writing.
         ids = torch.zeros((1, 1), dtype=torch.long)
         self._generate(ids, max_new_tokens=1)
 
@@ -176,9 +176,9 @@ class Demo:
             FfwdError: As `start`.
 
         """
-        # One for each: what one way has made of an automaton would save another one's time.
+        # A separate one for each way, because built states would save another way's time.
         free, masked, naive, canonical = (self.start(task) for _ in WAYS)
-        # However little a model knows, its answers come to an end.
+        # Even a weak model's answers come to an end.
         processor = GrammarLogitsProcessor(masked, max_tokens=MAX_TOKENS)
         reports = [GenerationReport(), GenerationReport(trace=True)]
         outcomes = [
@@ -204,7 +204,7 @@ class Demo:
         output: torch.Tensor = self.model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
-            # Nothing is padded; said, so that transformers does not warn that it guesses.
+            # Nothing is padded; set, so that transformers does not warn about a guess.
             pad_token_id=0,
             **chosen,
         )
@@ -241,7 +241,7 @@ class Demo:
     def likelihoods(self, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
         """Return the log-likelihood in nats of each token, after the prompt and those before it.
 
-        Among all tokens: no mask is put on.
+        Among all tokens, without a mask.
         """
         logits = self.model(input_ids=torch.tensor([[*prompt, *tokens]])).logits[0].float()
         after = logits[len(prompt) - 1 : -1].log_softmax(-1)

@@ -7,9 +7,9 @@ ONE = ("items", "additionalProperties", "contains", "propertyNames", "additional
        "unevaluatedItems", "unevaluatedProperties")  # fmt: skip
 NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 LISTED = ("prefixItems",)
-# Schemas in these are about the same value.
+# Schemas in these apply to the same value.
 SAME = ("allOf", "anyOf", "oneOf")
-# With these beside them, what is declared is only known when all of them were looked at.
+# Beside these keywords, the declared properties are known only from all schemas together.
 APPLICATORS = (*SAME, "$ref", "$dynamicRef", "if", "dependentSchemas", "patternProperties")
 
 
@@ -30,7 +30,7 @@ def closed(schema: object, *, whole: bool = True) -> Any:
         elif key in ONE or (key in LISTED and isinstance(value, list)):
             made[key] = [closed(i) for i in value] if isinstance(value, list) else closed(value)
         elif key in SAME and isinstance(value, list):
-            # A branch is closed by itself where nothing beside it declares anything.
+            # A branch is closed separately if nothing beside it declares properties.
             alone = key != "allOf" and not any(name in schema for name in ("properties", "allOf"))
             made[key] = [closed(inner, whole=whole and alone) for inner in value]
         else:

@@ -12,7 +12,7 @@ from ffwd.grammar._structural_tags.errors import StructuralTagError
 KINDS = ("string", "number", "boolean", "null", "array", "object")
 """JSON's types of values."""
 
-# Keywords that ask for nothing.
+# Keywords without effect.
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly"}
     | {"writeOnly", "$schema", "$id", "$defs", "definitions", "contentMediaType", "contentEncoding"}
@@ -108,7 +108,7 @@ class Document:
         place = self.resolve(place)
         schema = self.at(place)
         if isinstance(schema, dict) and not _refers(schema):
-            # Its meaning does not depend on what is around it.
+            # Its meaning does not depend on its context.
             alone = schema if self.kinds(place) <= kinds else {"type": named, "allOf": [schema]}
             return self._json_schema(alone, {})
         reference = f"{self._uri}#{quote(place, safe='/~$')}"
@@ -120,7 +120,7 @@ class Document:
 
 
 def _refers(schema: dict[str, Any]) -> bool:
-    """Return whether any place in a schema may lead elsewhere, or be led to."""
+    """Return whether a schema contains references or their targets."""
     text = json.dumps(schema)
     return any(f'"{name}"' in text for name in ("$ref", "$dynamicRef", "$recursiveRef", "$id"))
 

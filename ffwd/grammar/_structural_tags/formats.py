@@ -18,7 +18,7 @@ from ffwd.grammar._structural_tags.fields import Fields, check_text, check_token
 from ffwd.grammar._structural_tags.schemas import Schemas
 from ffwd.grammar._tokens import tokens
 
-# What no reasonable tag comes near, and what Python's own recursion can take.
+# Far above any reasonable tag, and within Python's own recursion.
 MAX_NESTING = 100
 
 
@@ -69,7 +69,7 @@ class Reader:
         return grammar
 
     def check_unread(self, fields: Fields) -> None:
-        """Refuse fields that mean nothing here: they could be meant to restrict."""
+        """Refuse fields without a meaning here: they could be intended as restrictions."""
         for name in fields.unread():
             if not self.lenient:
                 raise StructuralTagError.at(

@@ -16,7 +16,7 @@ from ffwd.grammar._writing import WritingOptions, takes_writing
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Of one structural tag as text.
+# The most characters of a structural tag as text.
 MAX_CHARACTERS = 64_000_000
 
 
@@ -104,7 +104,7 @@ def _document(tag: str | dict[str, Any]) -> object:
         return _loaded(tag, "")
     if not isinstance(tag, dict):
         raise TypeError(f"a structural tag must be a str or a dict, not {type(tag).__name__}")
-    # Bounds what follows, which a value that contains itself would never leave.
+    # Bounds the next step, which would not end for a value that contains itself.
     check_json(tag)
     return tag
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ffwd.grammar._structural_tags.closed import LISTED, NAMED, ONE, SAME
 
-# The name of what holds for values of which the schema says nothing.
+# The name of the schema for values that the schema does not constrain.
 FREE = "ffwd: without"
 
 

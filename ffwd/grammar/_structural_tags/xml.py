@@ -1,4 +1,4 @@
-"""Arguments of tools as XML: one element for each, with strings as they are."""
+"""Arguments of tools as XML: one element for each, with verbatim strings."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,12 +25,12 @@ from ffwd.grammar._structural_tags.xml_styles import Bodies, Style
 
 # Names of arguments that are not declared.
 NAME = r"^[a-zA-Z_][a-zA-Z0-9_]*$"
-# What says more of an object than what is written here.
+# Keywords of objects that this module does not write.
 REFUSED = (
     "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
     "$dynamicRef", "$recursiveRef",
 )  # fmt: skip
-# The place of a value of which nothing is said.
+# The position of an unconstrained value.
 ANYTHING = None
 
 
@@ -283,7 +283,7 @@ class Writer:
     ) -> Grammar:
         """Return members in the declared order, with bounds on their number."""
         counted = least > 0 or most is not None
-        # What follows once so many members were looked at and so many of them came.
+        # The grammar of the rest, by the number of examined and of written members.
         after: dict[int, Grammar | None] = {}
         for came in range(len(members) + 1 if counted else 1):
             after[came] = self._rest(other, least - came, None if most is None else most - came)

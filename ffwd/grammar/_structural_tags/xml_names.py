@@ -1,4 +1,4 @@
-"""Names of arguments: what `propertyNames` and `patternProperties` say of them."""
+"""Names of arguments: the constraints of `propertyNames` and `patternProperties`."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -113,5 +113,5 @@ def matches(pattern: str, name: str) -> bool:
     try:
         return re.search(pattern, name) is not None
     except re.error:
-        # A pattern that only ECMAScript has could match.
+        # A pattern that only ECMAScript supports could match.
         return True

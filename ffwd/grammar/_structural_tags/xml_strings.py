@@ -11,7 +11,7 @@ from ffwd.grammar._string import StringText
 from ffwd.grammar._structural_tags.document import Document, branches
 
 CONSTRAINTS = ("pattern", "format", "minLength", "maxLength")
-# They could say something of strings that is not looked at here.
+# They could constrain strings in a way that is not examined here.
 REFUSED = ("not", "if", "then", "else", "$dynamicRef", "$recursiveRef")
 
 

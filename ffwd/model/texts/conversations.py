@@ -1,4 +1,4 @@
-"""Conversations, each with the answer that the model is to give."""
+"""Conversations, each with the model's right answer."""
 
 import json
 import random

@@ -111,12 +111,15 @@ impl PyBpeModel {
 
     /// Read the model of a tokenizer.json, or of that section alone.
     ///
-    /// Args: text: The JSON text; only its model is read. byte_level: Pieces are written in GPT-2's
-    /// alphabet, one character for each byte. replacements: Otherwise, pairs of a text in pieces
-    /// and its meaning: `("▁", " ")`. exclude: Ids that are no pieces, such as special tokens of
-    /// the vocabulary. Merges that need them are dropped. missing_from: Allow bytes without a
-    /// token; a text with such a byte cannot be encoded. The value is the number of the
-    /// vocabulary's ids; the model uses no id from there on.
+    /// Args:
+    ///     text: The JSON text; only its model is read.
+    ///     byte_level: Pieces are written in GPT-2's alphabet, one character for each byte.
+    ///     replacements: Otherwise, pairs of a text in pieces and its meaning: `("▁", " ")`.
+    ///     exclude: Ids that are no pieces, such as special tokens of the vocabulary. Merges that
+    ///         need them are dropped.
+    ///     missing_from: Allow bytes without a token; a text with such a byte cannot be encoded.
+    ///         The value is the number of the vocabulary's ids, and no id from there on is used
+    ///         otherwise.
     ///
     /// Raises:
     ///     VocabularyError: The model is no BPE, is broken, or has an unsupported feature; the

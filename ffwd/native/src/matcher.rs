@@ -413,7 +413,7 @@ impl PyMatcher {
         Ok(counts)
     }
 
-    /// How many tokens so far are at positions that no tokenization gives them.
+    /// How many tokens so far are part of no text's tokenization at their position.
     ///
     /// `None` if the vocabulary has no exact `Bpe`.
     #[getter]

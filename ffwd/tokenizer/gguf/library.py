@@ -1,4 +1,4 @@
-"""GGUF vocabularies as objects of the tokenizers library, where nothing native can follow them.
+"""GGUF vocabularies as objects of the tokenizers library, if no native encoder can follow them.
 
 That is WordPiece, and BPE whose pre-tokenizer has a pattern that is not supported.
 """

@@ -121,7 +121,7 @@ _FALCON = (*_split(r"[\p{P}\$\+<=>\^~\|`]+"), *_GPT2, *_split("[0-9][0-9][0-9]")
 _LINES = _split(r"[^\n]+|[\n]+")
 
 _PRE_TOKENIZERS: dict[tuple[str, ...], PreTokenizer] = {
-    # What llama.cpp does where a file has no name for it.
+    # llama.cpp's default for a file without a name.
     ("default",): PreTokenizer(
         stages=(
             *_split(r"[\p{P}\$\+<=>\^~\|]+"),

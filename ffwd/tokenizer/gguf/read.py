@@ -37,7 +37,7 @@ def read_gguf(source: Source, *, pre: str | None = None) -> TokenizerParts:
     prefix, suffix = _around(vocabulary, cutting)
     spaced = vocabulary.model in ("llama", "t5") and vocabulary.flag("add_space_prefix", True)
     tokens = token_bytes(vocabulary, writing_of(vocabulary, cutting))
-    # Only the space that a piece begins with is left out of a text, and none that is a byte.
+    # Only a space at the start of a piece is dropped from a text, never one in a byte token.
     bytes_of_spaces = [
         i for i, type_ in enumerate(vocabulary.types) if type_ == BYTE and tokens[i] == b" "
     ]

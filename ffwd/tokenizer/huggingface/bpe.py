@@ -27,7 +27,7 @@ def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
     found = [found_token(i, added, text=True) for i, added in tokens.added_text.items()]
     found += [found_token(i, added, text=False) for i, added in tokens.added_other.items()]
     parts["model"] = BpeModel.from_json(
-        # It names the parts of hundreds of thousands of merges by their text.
+        # It has the texts of the parts of hundreds of thousands of merges.
         read.model_json(),
         byte_level=writing.byte_level,
         replacements=writing.replacements,
@@ -58,7 +58,7 @@ def _not_text(tokens: Tokens) -> Iterator[int]:
 def _never_written(tokens: Tokens) -> Iterator[int]:
     """Return the model's pieces that no text produces, such as ` the` beside `▁the`."""
     if tokens.writing.byte_level:
-        # One character per byte, so what has another number of them is not in that writing.
+        # The notation has one character per byte, so a piece of another length is not in it.
         for piece, token_id in tokens.pieces.items():
             data = tokens.tokens[token_id]
             if data is not None and (len(data) != len(piece) or _CONTROL_CHARACTER.search(piece)):

@@ -187,7 +187,7 @@ def _around(tokenizer: "LibraryTokenizer") -> tuple[list[int], list[int]]:
 
     if tokenizer.post_processor is None:
         return [], []
-    # What it does with a text of one token shows it, whatever kind of post-processor it is.
+    # Its result for a text of one token shows them, for any kind of post-processor.
     probe = Tokenizer(WordLevel({"a": 0}, unk_token="a"))
     probe.post_processor = tokenizer.post_processor
     with as_error(_corrupt_post_processor):

@@ -115,7 +115,7 @@ def _llama4() -> KnownRanks:
 
 
 def _qwen() -> KnownRanks:
-    # What follows these three has other names in each generation of Qwen.
+    # The tokens after these three have other names in each generation of Qwen.
     names = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
     return KnownRanks(
         name="Qwen",

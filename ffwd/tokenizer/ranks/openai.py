@@ -36,7 +36,7 @@ def encoding_name(name: str, encodings: Mapping[str, str] | None = None) -> str 
 def read_encoding(name: str) -> "Encoding":
     """Return an encoding of tiktoken, which downloads it or has it in its cache.
 
-    Raises `TokenizerNotFoundError` where neither can be done.
+    Raises `TokenizerNotFoundError` if neither is possible.
     """
     try:
         import tiktoken
@@ -52,7 +52,7 @@ def read_encoding(name: str) -> "Encoding":
             f"tiktoken has no encoding {name!r}; it has {known} ({error})"
         ) from error
     except Exception as error:
-        # Whatever the network and the file system can do.
+        # Any failure of the network or the file system.
         raise TokenizerNotFoundError(
             f"tiktoken could neither download the encoding {name} nor find it in its cache "
             f"(TIKTOKEN_CACHE_DIR): {type(error).__name__}: {error}. A file of its ranks can be "

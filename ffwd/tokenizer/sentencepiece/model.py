@@ -1,7 +1,7 @@
 """The parts of a `Bpe` from a SentencePiece model.
 
-The file is a protocol buffer. It is read here, without SentencePiece's own module, which tells
-neither the algorithm nor which pieces are user-defined.
+The file is a protocol buffer. It is read here, without SentencePiece's own module, which exposes
+neither the algorithm nor the user-defined pieces.
 """
 
 import os

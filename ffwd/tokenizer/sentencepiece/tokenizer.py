@@ -51,8 +51,8 @@ def sentencepiece_tokenizer(data: bytes, *, source: str) -> TokenizerParts:
     strips = model.dummy_prefix or model.removes_spaces
     first: dict[int, bytes] = {}
     if strips:
-        # Only the space that a piece begins with is left out, and none that is a byte or stands
-        # for what is unknown.
+        # Only a space at the start of a piece is dropped, never one in a byte token or the unknown
+        # token.
         first = {
             i: data
             for i, ((*_, kind), (data, _)) in enumerate(zip(model.pieces, table, strict=True))
@@ -113,7 +113,7 @@ def _token(
     """Return the decoding and the kind of a piece."""
     text = (piece.replace("▁", " ") if model.escapes else piece).encode()
     if kind == NORMAL:
-        # No text is written with a space in it where spaces are written otherwise.
+        # If spaces have another notation, no text uses a piece with a space.
         written = text and not (model.escapes and " " in piece)
         return text, TokenKind.TEXT if written else TokenKind.UNUSED
     if kind == BYTE:

@@ -63,7 +63,7 @@ class Checked:
 
     @property
     def compared(self) -> int:
-        """How many continuations tell whether forced tokens are right."""
+        """How many continuations decide whether forced tokens are right."""
         return self.verdicts[Verdict.RIGHT] + self.verdicts[Verdict.WRONG]
 
 

@@ -20,7 +20,7 @@ from maskbench.conformance.gates.walks import VocabularyTokens
 MAX_STEPS = 600
 
 _OPENING, _CLOSING = b"[{", b"]}"
-# What leads to the end of a value soonest, where no string is being written.
+# The tokens that lead to the end of a value soonest outside of strings.
 _FIRST = b'}],"0123456789ntfe-:.[{'
 _PUNCTUATION = frozenset(b'}]{[,:"')
 
@@ -81,7 +81,7 @@ class Wanderer:
             if not len(allowed):
                 return Wandered(chosen, bool(ends))
             token = int(allowed[source.randrange(len(allowed))])
-            # Not always, for a way out can go in circles, such as ever more digits.
+            # Not always, because a path to the end can go in circles, such as ever more digits.
             if plan or (step >= free_steps and source.random() < 0.95):
                 if place.in_string and place.opened and not plan:
                     plan = plans.next(source, place)
@@ -107,7 +107,7 @@ class Wanderer:
         self, bits: NDArray[np.bool_], place: Place, plan: bytes
     ) -> tuple[int | None, bytes]:
         """Return a token that leads to the end, and the rest of the plan."""
-        # A quote alone is seldom the token that ends a string: what can end it is looked for below.
+        # A quote alone is seldom the token that ends a string, so its end is searched below.
         if place.in_string and plan != b'"':
             for length in range(min(len(plan), self._longest), 0, -1):
                 for token in self.by_text.get(plan[:length], ()):

@@ -1,1 +1,1 @@
-"""Random schemas and grammars, two engines side by side, and others who say who is right."""
+"""Random schemas and grammars on two engines side by side, and judges that decide who is right."""

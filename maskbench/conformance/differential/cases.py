@@ -1,4 +1,4 @@
-"""A case from its seed: what it is about, and all that is asked about it."""
+"""A case from its seed: its subject, and all questions about it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Engines:
         engine, tokens = self.made[name, whitespace]
         try:
             compiled = _compile(engine, kind, text)
-            # Some engines take a grammar when it is compiled, and refuse it with the first mask.
+            # Some engines accept a grammar at compilation and refuse it with the first mask.
             session = compiled.session()
             session.fill()
         except RefusedError as refusal:
@@ -114,7 +114,7 @@ class Cases:
         try:
             return self._case(task)
         except Exception:
-            # Of the comparison itself or of an engine: either way somebody must look at it.
+            # A fault of the comparison or of an engine: either way it must be examined.
             report = CaseReport(task.seed, "lost")
             why = traceback.format_exc(limit=-6)
             report.findings.append(Finding("case lost", "", "", {}, b"", None, (), why))
@@ -197,7 +197,7 @@ class Cases:
         subject = self._engines.contestant(SUBJECT, Whitespace.FLEXIBLE, "lark", text)
         peer = None if alone else self._peer(report, Whitespace.FLEXIBLE, "lark", text)
         if isinstance(subject, str):
-            # A terminal may take all that could follow it, everywhere.
+            # A terminal may consume everything that could follow it.
             report.refused[SUBJECT] = subject
             return
         try:

@@ -10,7 +10,7 @@ import jsonschema_rs
 from maskbench.conformance.gates.judges import Judges, parse
 from maskbench.conformance.gates.walks import INVALID, Ending, Walk, judged
 
-# Of these ffwd documents that it has less than is valid.
+# Formats that ffwd's docs list as narrower than validity.
 NARROWER_FORMATS = frozenset(("hostname", "email", "idn-hostname", "idn-email", "regex"))
 
 
@@ -41,7 +41,7 @@ class Court:
         walk = judged(Walk(Ending.VALID, text), self.judges)
         ending = walk.ending
         if ending is Ending.INVALID_RUST and self._is_about_formats(text):
-            # Formats are as jsonschema-rs decides them; jsonschema knows few of them.
+            # jsonschema-rs decides formats, because jsonschema supports only a few.
             ending = Ending.INVALID
         valid = True if ending is Ending.VALID else None
         if ending in INVALID:

@@ -13,7 +13,7 @@ _FEW = ("a", "b", "c", "1")
 
 @dataclass(frozen=True)
 class Text:
-    """A text as it is; not empty but as an alternative of its own."""
+    """A verbatim text; empty only as a separate alternative."""
 
     text: str
 

@@ -19,15 +19,15 @@ from maskbench.conformance.differential.writers import GbnfWriter, LarkWriter, a
 from maskbench.conformance.gates.guides import Guide
 
 _STEPS = 24
-# Of rules, where deciding about a text takes long when it is.
+# The longest text for rules, where the decision gets slow with the length.
 _RULE_STEPS = 8
-# Tokens on which both agree, and the recogniser is asked all the same: of each sort at each place.
+# How many tokens of each sort the recogniser checks at each position although both engines agree.
 _DRAWN = 2
 
 
 @dataclass(frozen=True)
 class DrawnGrammar:
-    """A grammar and who knows its texts."""
+    """A grammar and the recogniser of its texts."""
 
     kind: str
     """`regex`, `lark` or `gbnf`."""

@@ -1,4 +1,4 @@
-"""The cases of a run, a line each, so that a run that was ended goes on where it was."""
+"""The cases of a run, a line each, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Journal:
             return
         head = json.dumps({"format": FORMAT, **about})
         lines = file.read_bytes().split(b"\n") if file.is_file() else [b""]
-        # What follows the last line break was being written when the run ended.
+        # Anything after the last line break was incomplete when the run ended.
         whole = [line.decode() for line in lines[:-1]]
         if whole and whole[0] != head:
             raise JournalError(

@@ -1,7 +1,7 @@
 """A case about a random Lark grammar with a lexer: without a recognizer, both must agree.
 
-By the longest match a text has one way to be cut into lexemes, which no parser but these two
-knows. A difference counts where it shows in a whole text: one accepts it and the other does not.
+Under longest match a text has one division into lexemes, which only these two parsers know. A
+difference counts if it shows in a whole text, which one accepts and the other does not.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LexedCase(Case):
             return
         refusing = self._peer if subject else self._subject
         if refusing.accepts(text):
-            # By other tokens, or in another way: the masks of bytes say more.
+            # Not by its own bytes: the masks of bytes show more.
             self._report.add("peer lacks: token" if subject else "no end found")
         elif refusing.accepts(text.rstrip(b" ")) and "%ignore" in self._text:
             self._report.add("ignored at the end")

@@ -1,10 +1,10 @@
-"""The order of properties that ffwd documents, where a schema says it plainly."""
+"""The order of properties that ffwd documents, if a schema determines it clearly."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Keywords that bring several objects together, or say by the value what holds.
+# Keywords that combine several objects, or that depend on the value.
 _TOGETHER = frozenset(
     [
         "allOf",

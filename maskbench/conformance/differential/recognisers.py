@@ -94,7 +94,7 @@ class EarleyRecogniser(Recogniser):
 
     def __init__(self, rules: tuple[Node, ...]) -> None:
         super().__init__(frozenset().union(*map(listed, rules)))
-        # As a forest, for there may be endlessly many trees.
+        # As a forest, because there may be infinitely many trees.
         self._parser = lark.Lark(
             ParserWriter().rules(rules),
             parser="earley",
@@ -120,7 +120,7 @@ class EarleyRecogniser(Recogniser):
             except UnexpectedCharacters:
                 self._known[text] = None
             except UnexpectedEOF:
-                # What Earley's parser has read is always the beginning of a text.
+                # Earley's parser only reads prefixes of texts.
                 self._known[text] = False
         return self._known[text]
 

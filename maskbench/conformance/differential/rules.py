@@ -71,7 +71,7 @@ RULES: dict[str, Rule] = {
     "corpus": Rule(
         "peer", "a case of maskbench/conformance/grammars whose difference is named there"
     ),
-    # Nobody knows.
+    # Undecided.
     "judges differ": Rule("judges", "one validator accepts the text and the other refuses it"),
     "not judged": Rule(
         "judges", "the validators cannot be asked, as for numbers that are too long"

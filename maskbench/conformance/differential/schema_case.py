@@ -23,7 +23,7 @@ from maskbench.documents import Whitespace, write_instance
 
 _STEPS = 120
 _FREE = (0, 5, 15, 40)
-# How often an end is looked for behind a token of the peer's, and how long.
+# How often an end is searched after a token of the peer's, and how long.
 _TRIES = 3
 _TRY_STEPS = 400
 
@@ -203,7 +203,7 @@ class SchemaCase(Case):
         if changes is None:
             changes = explaining(written, self._whitespace, self._accepts_without_formats)
             rule = "ffwd narrower: format"
-        # All plain spellings of a number are promised.
+        # ffwd promises all plain spellings of a number.
         if changes is None or PLAIN in changes:
             detail = f"{written!r} is valid"
             self._find("ffwd refuses what is valid", prefix, token, detail, ("peer",))
@@ -286,7 +286,7 @@ class SchemaCase(Case):
             if ordered is None or self._judged(ordered.encode()).valid is not True:
                 continue
             self._report.verdicts += 1
-            # In any order the other comparison has it.
+            # The other comparison covers any order.
             if not self._accepts_declared(ordered) and self._accepts_any(ordered):
                 detail = "valid, and in the order of declaration"
                 self._find("ffwd refuses what is valid", ordered.encode(), None, detail)

@@ -11,7 +11,7 @@ from typing import Any
 from maskbench.conformance.gates.schemas import DIALECTS, PATTERNS, TEXTS, draw_schema, draw_value
 from maskbench.data import DataError, Source, parse_case
 
-# As models are asked for them, where `gates.schemas` has names that collide.
+# Names as in real prompts, whereas `gates.schemas` has names that collide.
 _NAMES = ("id", "name", "kind", "tags", "next", "a-b", "größe", "x y", "n1", "value")
 _FORMATS: tuple[str, ...] = (
     "date",
@@ -52,7 +52,7 @@ def _of_corpus(source: random.Random, corpus: Sequence[Source]) -> DrawnSchema:
     """Return one of the corpus, as it is or with some keywords changed."""
     while True:
         chosen = source.choice(corpus)
-        # Large ones take a case's whole time.
+        # Large ones would take a case's whole time.
         if len(chosen.text) > _MAX_TEXT:
             continue
         try:

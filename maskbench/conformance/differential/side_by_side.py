@@ -1,7 +1,7 @@
 """Two engines walk through the same text, and their masks are compared at every step.
 
-Without a peer the subject walks alone, and is asked the same about itself: that there is a way on,
-and that the bits of its mask are what it says of single tokens.
+Without a peer the subject walks alone, and is checked against itself: a continuation exists, and
+its mask's bits equal its verdicts on single tokens.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SORTS = {
 }
 # Tokens for which the subject is asked whether it would accept them, at each place.
 _ASKED = 4
-# The tokens of one side at one place that are looked at, and how many of a sort in a case.
+# How many one-sided tokens are examined at one position, and how many of a sort in a case.
 _LOOKED_AT = 64
 _OF_A_SORT = 3
 _AT_A_PLACE = 3
@@ -64,7 +64,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Spot:
-    """A place, with what led there, and the token that is in question."""
+    """A position with the text before it, and the token in question."""
 
     taken: tuple[int, ...]
     prefix: bytes

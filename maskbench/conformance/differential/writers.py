@@ -22,7 +22,7 @@ from maskbench.conformance.differential.draws import (
 
 
 def as_regex(node: Node) -> str:
-    """In what the dialects of Rust, Python and interegular have in common."""
+    """In the common subset of the dialects of Rust, Python and interegular."""
     match node:
         case Text(text):
             return "".join("\\" + char if char in "\\-" else char for char in text) or "()"

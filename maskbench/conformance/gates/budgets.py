@@ -1,4 +1,4 @@
-"""Walks with a budget of tokens: whatever is chosen, they end in time with a whole document."""
+"""Walks with a token budget: with any choices they end in time with a whole document."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from maskbench.conformance.gates.patterns import likely_match
 
-# What leads to the end of a value soonest, where no string is being written.
+# The tokens that lead to the end of a value soonest outside of strings.
 _CLOSERS = b'}],"0123456789ntfe-:.[{'
 
 
@@ -47,7 +47,7 @@ class Guide:
         """Return one of the `allowed` tokens; `bits` has them as a number per token, 0 or 1."""
         place = self.place
         token = int(allowed[source.randrange(len(allowed))])
-        # Not always, for a way out can go in circles, such as ever more digits.
+        # Not always, because a path to the end can go in circles, such as ever more digits.
         if self._plan or (ending and source.random() < 0.95):
             if place.in_string and (place.opened or source.random() < 0.2) and not self._plan:
                 self._plan = self._plans.next(source, place)
@@ -93,7 +93,7 @@ class Plans:
         """Return a text to write next: one of the schema's, or one that its patterns match."""
         names = self._required.get(place.owner) if place.opened and place.in_key else None
         if names and source.random() < 0.9:
-            # Each in turn, for an object may need them all.
+            # Each in turn, because an object may need them all.
             left = self._next_required.get(place.owner) or source.sample(names, len(names))
             text = left.pop()
             self._next_required[place.owner] = left
@@ -157,7 +157,7 @@ class Place:
                 self._opens(byte)
             elif byte in b"}]":
                 self._open = self._open[:-1]
-                # Texts that are no JSON may close what is not open.
+                # Texts that are no JSON may close brackets that are not open.
                 self._owners = self._owners[:-1]
             if byte not in b" \t\r\n":
                 self._last = byte

@@ -63,12 +63,12 @@ class Judges:
             )
         except Exception as error:
             raise ValueError(f"jsonschema-rs: {error}") from error
-        # Bounds as decimals, for 0.1 as a float is not the 0.1 of the schema's text.
+        # Bounds as decimals, because 0.1 as a float is not the 0.1 of the schema's text.
         exact = for_python(json.loads(text, parse_float=Decimal))
         plain = jsonschema.validators.validator_for(exact, jsonschema.Draft202012Validator)
         is_integer = _is_spelled_integer if plain is jsonschema.Draft4Validator else _is_integer
         numbers = plain.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": is_integer})
-        # Its stubs say nothing of what it takes.
+        # Its stubs do not declare its arguments.
         validators: Any = jsonschema.validators
         exact_type = validators.extend(
             plain, validators={"multipleOf": _multiple_of}, type_checker=numbers
@@ -81,7 +81,7 @@ class Judges:
             rust = bool(self._rust.is_valid(instance))
             python = bool(self._python.is_valid(instance))
         except Exception:
-            # Whatever a validator gives up with, there is nothing to compare.
+            # If a validator fails, there is nothing to compare.
             return None
         return rust if rust == python else None
 

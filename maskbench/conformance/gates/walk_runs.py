@@ -109,7 +109,7 @@ class _Service:
                 self._engine.forget()
                 self._compiled = self._engine.compile(schema.text)
                 self._id = schema.id
-                # Some engines take a schema when it is compiled, and refuse it with the first mask.
+                # Some engines accept a schema at compilation and refuse it with the first mask.
                 first = self._compiled.session()
                 first.fill()
                 problem = first.problem()
@@ -151,7 +151,7 @@ def walk_all(
         yield _AskVersions()
         for schema in schemas:
             for number in range(settings.per_schema):
-                # Asked for only when the one before is done, since there is one process.
+                # Requested only when the previous one is done, because there is one process.
                 if schema.id in given_up:
                     break
                 yield _Task(schema, number)

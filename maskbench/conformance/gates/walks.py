@@ -148,7 +148,7 @@ def judged(walk: Walk, judges: Judges) -> Walk:
     try:
         rust, python = judges.refusals(instance)
     except Exception as error:
-        # Whatever a validator gives up with, there is no verdict.
+        # If a validator fails, there is no verdict.
         detail = f"{type(error).__name__}: {error}"
         return replace(walk, ending=Ending.UNJUDGED, detail=detail)
     if not rust and not python:
@@ -248,7 +248,7 @@ class Walker:
         """
         if session.validate is None:
             return None
-        # Drawn apart, so that a walk does not depend on what is looked at.
+        # Drawn separately, so that a walk does not depend on the checked tokens.
         source = random.Random(step)
         probed = [int(token) for token in source.choices(allowed, k=PROBES)]
         probed += [source.randrange(len(bits)) for _ in range(PROBES)]

@@ -1,4 +1,4 @@
-"""Grammars of every kind, as many different ones as are wanted, and texts for some of them."""
+"""Any number of different grammars of every kind, and texts for some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The resident size of this process as work goes on, and what is said of it."""
+"""The resident size of this process during the work, and the verdict on it."""
 
 from __future__ import annotations
 

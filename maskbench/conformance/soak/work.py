@@ -77,7 +77,7 @@ class Soak:
         """Free all grammars and what the vocabulary has built; return the resident bytes then."""
         self.cache.clear()
         for turn in range(4):
-            # What has been free for a while goes back to the system when more is asked for.
+            # The allocator returns memory that was free for a while when more is requested.
             time.sleep(0.6)
             for number in range(30):
                 pattern = ffwd.regex(f"a{turn}{number}[a-z]+")

@@ -1,4 +1,4 @@
-"""Texts to encode: prose, code and many languages, from what every Python has, and adversarial."""
+"""Texts to encode: prose, code and many languages from Python's own files, and adversarial ones."""
 
 from __future__ import annotations
 
