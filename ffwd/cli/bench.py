@@ -18,7 +18,7 @@ from ffwd.cli.bench_engines import PEERS, Engine, Ffwd, RefusedError, Session
 from ffwd.cli.grammars import GrammarSource, read_text, takes_grammar
 from ffwd.cli.output import command, counted, milliseconds, note, printable, write_json
 from ffwd.cli.progress import tracked
-from ffwd.cli.tokenizers import Tokens, vocabulary_option
+from ffwd.cli.tokenizers import ShownTokens, vocabulary_option
 from ffwd.cli.walking import at
 
 
@@ -66,7 +66,7 @@ def bench(
     Exit status: 0 done; 1 the grammar or a text is refused; 2 usage; 5 the tokenizer cannot be
     used.
     """
-    tokens = Tokens(tokenizer_source)
+    tokens = ShownTokens(tokenizer_source)
     compiled = source.compile(tokens.vocabulary)
     if files:
         walks = [_given(compiled, read_text(file), tokens) for file in files]
@@ -103,7 +103,7 @@ def bench(
 # ---------------------------------------------------------------------------------------- texts
 
 
-def _given(compiled: CompiledGrammar, text: str, tokens: Tokens) -> list[int]:
+def _given(compiled: CompiledGrammar, text: str, tokens: ShownTokens) -> list[int]:
     # The final line end of editors is not part of a JSON text.
     matcher = at(compiled, text.rstrip("\n"), None, tokens)
     return matcher.tokens
@@ -187,7 +187,7 @@ def _measure(engine: Engine, walks: list[list[int]], figures: Figures) -> None:
 
 
 def _peers(
-    source: GrammarSource, tokens: Tokens, tokenizer: str | None, absent: dict[str, str]
+    source: GrammarSource, tokens: ShownTokens, tokenizer: str | None, absent: dict[str, str]
 ) -> list[Engine]:
     file = None if tokenizer is None else Path(tokenizer).expanduser()
     if file is not None and file.is_dir():

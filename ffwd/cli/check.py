@@ -22,7 +22,7 @@ from ffwd.cli.output import (
     write_json,
 )
 from ffwd.cli.places import caret, locate
-from ffwd.cli.tokenizers import Tokens, vocabulary_option
+from ffwd.cli.tokenizers import ShownTokens, vocabulary_option
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 # The most lines of enforced or ignored keywords; --all lists the rest.
@@ -60,7 +60,7 @@ def check(
     Exit status: 0 it compiles; 1 it is refused, or, with --strict, there are warnings; 2 usage; 5
     the tokenizer cannot be used.
     """
-    tokens = Tokens(tokenizer_source)
+    tokens = ShownTokens(tokenizer_source)
     keywords, problems = _keywords(source)
     compiled: CompiledGrammar | None = None
     times: dict[str, float] = {}
@@ -152,7 +152,7 @@ def _error(source: GrammarSource, error: FfwdError) -> dict[str, Any]:
     return data | {name: made.data[name] for name in ("pointer", "keyword") if name in made.data}
 
 
-def _timed(source: GrammarSource, tokens: Tokens) -> tuple[CompiledGrammar, dict[str, float]]:
+def _timed(source: GrammarSource, tokens: ShownTokens) -> tuple[CompiledGrammar, dict[str, float]]:
     started = time.perf_counter_ns()
     compiled = ffwd.compile(source.grammar, tokens.vocabulary)
     ready = time.perf_counter_ns()

@@ -9,7 +9,7 @@ from ffwd import CompiledGrammar, Explanation
 from ffwd.cli import exits
 from ffwd.cli.grammars import GrammarSource, takes_grammar
 from ffwd.cli.output import as_text, command, note, printable, write_json
-from ffwd.cli.tokenizers import Tokens, vocabulary_option
+from ffwd.cli.tokenizers import ShownTokens, vocabulary_option
 from ffwd.cli.walking import encoded
 
 
@@ -50,7 +50,7 @@ def explain(
     """
     if token is not None and next_text is not None:
         raise click.UsageError("give --token or --next, not both")
-    tokens = Tokens(tokenizer_source)
+    tokens = ShownTokens(tokenizer_source)
     compiled = source.compile(tokens.vocabulary)
     if view is not None:
         _write_view(view, source, compiled, text, tokens)
@@ -64,7 +64,11 @@ def explain(
 
 
 def _explain(
-    compiled: CompiledGrammar, text: str, token: int | None, next_text: str | None, tokens: Tokens
+    compiled: CompiledGrammar,
+    text: str,
+    token: int | None,
+    next_text: str | None,
+    tokens: ShownTokens,
 ) -> tuple[Explanation, bool]:
     matcher = compiled.matcher()
     given = encoded(text, tokens)
@@ -95,7 +99,7 @@ def _data(explanation: Explanation) -> dict[str, Any]:
 
 
 def _write_view(
-    path: Path, source: GrammarSource, compiled: CompiledGrammar, text: str, tokens: Tokens
+    path: Path, source: GrammarSource, compiled: CompiledGrammar, text: str, tokens: ShownTokens
 ) -> None:
     from ffwd.view import replay
 

@@ -4,7 +4,7 @@ import click
 
 from ffwd.cli.grammars import GrammarSource, takes_grammar
 from ffwd.cli.output import as_text, command, counted, shown, write_json
-from ffwd.cli.tokenizers import Tokens, vocabulary_option
+from ffwd.cli.tokenizers import ShownTokens, vocabulary_option
 from ffwd.cli.walking import at
 
 
@@ -37,7 +37,7 @@ def mask(
     Exit status: 0 done; 1 the grammar or the text is refused; 2 usage; 5 the tokenizer cannot be
     used.
     """
-    tokens = Tokens(tokenizer_source)
+    tokens = ShownTokens(tokenizer_source)
     matcher = at(source.compile(tokens.vocabulary), text, ids, tokens)
     allowed = [] if matcher.is_terminated() else matcher.allowed_token_ids()
     forced = matcher.forced_bytes()

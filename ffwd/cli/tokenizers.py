@@ -33,7 +33,7 @@ vocabulary_option = click.option(
 """For commands that do with bytes."""
 
 
-class Tokens:
+class ShownTokens:
     """A vocabulary and how its tokens are shown."""
 
     def __init__(self, source: str | None) -> None:

@@ -5,10 +5,10 @@ import click
 from ffwd import CompiledGrammar, Matcher
 from ffwd.cli import exits
 from ffwd.cli.output import Failure, shown
-from ffwd.cli.tokenizers import Tokens
+from ffwd.cli.tokenizers import ShownTokens
 
 
-def encoded(text: str, tokens: Tokens) -> list[int]:
+def encoded(text: str, tokens: ShownTokens) -> list[int]:
     """Return the tokens of a text as in an output: without a space before it or composition.
 
     An argument of the command line may contain bytes that are not UTF-8, which byte tokens encode.
@@ -21,7 +21,7 @@ def encoded(text: str, tokens: Tokens) -> list[int]:
         raise click.UsageError(f"TEXT is not UTF-8 from character {error.start} on") from error
 
 
-def at(compiled: CompiledGrammar, text: str, ids: str | None, tokens: Tokens) -> Matcher:
+def at(compiled: CompiledGrammar, text: str, ids: str | None, tokens: ShownTokens) -> Matcher:
     """Return a matcher after a text, or after token ids in the form `1,2,3`.
 
     Raises `Failure` with the reasons where the grammar refuses it.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
+class TokenList:
     """A tokenizer's own ids, before its end tokens are decided."""
 
     tokens: list[bytes | None]
@@ -32,7 +32,7 @@ class Tokens:
     """What the tokenizer puts where it has no token."""
 
 
-def read_tokens(read: Source) -> Tokens:
+def read_tokens(read: Source) -> TokenList:
     """Return the tokens of a source; `ffwd.tokenizer.kinds` decides which are text.
 
     Raises `VocabularyError` for an unsupported decoder and for invalid ids.
@@ -74,7 +74,7 @@ def read_tokens(read: Source) -> Tokens:
 
     for token_id in [i for i, kind in enumerate(kinds) if kind is not text_kind]:
         tokens[token_id] = None
-    return Tokens(
+    return TokenList(
         tokens=tokens,
         kinds=kinds,
         pieces=pieces,

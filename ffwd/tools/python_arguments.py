@@ -11,7 +11,7 @@ from typing import Any
 
 from ffwd.grammar import Grammar, choice, json_schema, lit, optional, repeat, rule, rules, seq
 from ffwd.tools.integers import plain_integer
-from ffwd.tools.schema import Document, key_pointer, unsupported
+from ffwd.tools.schema import ToolSchema, key_pointer, unsupported
 
 # What vLLM's parsers take for the name of an argument.
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]{0,255}")
@@ -56,7 +56,7 @@ class _Literals:
     """Python literals of one schema; references become rules."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._document = Document(schema)
+        self._document = ToolSchema(schema)
         self._rules: dict[str, Grammar | None] = {}
 
     def arguments(self) -> Grammar:

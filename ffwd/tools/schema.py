@@ -59,7 +59,7 @@ class Properties:
     others: Any
 
 
-class Document:
+class ToolSchema:
     """A tool's schema, as the document of its references."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:

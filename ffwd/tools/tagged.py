@@ -9,7 +9,7 @@ from ffwd.grammar import Grammar, any_text, choice, lit, optional, regex, repeat
 from ffwd.grammar._string import StringText
 from ffwd.tools.format import TaggedArguments
 from ffwd.tools.integers import plain_integer
-from ffwd.tools.schema import Document, key_pointer, unsupported
+from ffwd.tools.schema import ToolSchema, key_pointer, unsupported
 
 # A name must not end the tag that it stands in.
 _NAME = re.compile(r"[^\s<>\"'=/]{1,256}")
@@ -31,7 +31,7 @@ def tagged_arguments(style: TaggedArguments, schema: Mapping[str, Any]) -> Gramm
         UnsupportedSchemaError: The schema has a keyword that cannot be followed in this style.
 
     """
-    document = Document(schema)
+    document = ToolSchema(schema)
     properties = document.properties(schema, "")
     parts: list[Grammar] = []
     for name, value in properties.declared.items():
@@ -53,7 +53,7 @@ def tagged_arguments(style: TaggedArguments, schema: Mapping[str, Any]) -> Gramm
 
 
 def _argument(
-    style: TaggedArguments, name: Grammar, document: Document, schema: Any, pointer: str
+    style: TaggedArguments, name: Grammar, document: ToolSchema, schema: Any, pointer: str
 ) -> Grammar:
     resolved, place = document.resolve(schema, pointer)
     if _is_string(resolved):

@@ -29,7 +29,7 @@ from maskbench.conformance.differential.draws import (
     Choice,
     Not,
     Repeat,
-    Rule,
+    RuleNode,
     Sequence,
     Text,
 )
@@ -262,7 +262,7 @@ def test_drawn_grammars_are_read_by_everybody(engines: Engines):
 
 
 def test_recognisers_decide_within_characters():
-    rules = (Choice((Sequence((Text("é"), Rule(0), Text("b"))), Text(""))),)
+    rules = (Choice((Sequence((Text("é"), RuleNode(0), Text("b"))), Text(""))),)
     earley = EarleyRecogniser(rules)
     assert ParserWriter().rules(rules) == 'start: r0\nr0: "é" r0 "b" | ()\n'
     assert GbnfWriter().rules(rules) == 'root ::= r0\nr0 ::= "é" r0 "b" | ""\n'

@@ -13,8 +13,8 @@ from ffwd.chat.errors import ConversationError
 from ffwd.chat.mistral.messages import (
     SEPARATOR,
     Chunk,
+    JoinedText,
     Piece,
-    Text,
     ToolCall,
     Turn,
     joined,
@@ -75,7 +75,7 @@ def join(
             found.append(made)
     # Up to V3 a conversation always begins with the user.
     if not found or (number < 7 and found[0].role != "user"):
-        found.insert(0, Turn(role="user", content=(Text(()),), messages=()))
+        found.insert(0, Turn(role="user", content=(JoinedText(()),), messages=()))
     if number >= 7:
         if placement is not None:
             found = _moved(found, placement)
@@ -112,7 +112,7 @@ def _result(turn: Turn, number: int, within: str) -> Turn:
         return made
     # A normalized piece still belongs to the message.
     message = turn.messages[0]
-    return replace(made, content=(Text((Piece(normalized(made.text, message), message),)),))
+    return replace(made, content=(JoinedText((Piece(normalized(made.text, message), message),)),))
 
 
 def _in_order_of_calls(results: list[Turn], calls: Sequence[str]) -> list[Turn]:
@@ -137,7 +137,7 @@ def _system_prompt(turns: Sequence[Turn], within: str) -> tuple[Piece, ...]:
             pieces.append(Piece(SEPARATOR, None))
         some = True
         for chunk in joined([turn.content], within):
-            if isinstance(chunk, Text):
+            if isinstance(chunk, JoinedText):
                 pieces.extend(chunk.pieces)
     return tuple(pieces) if any(piece.text for piece in pieces) else ()
 

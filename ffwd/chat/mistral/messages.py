@@ -31,7 +31,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Text:
+class JoinedText:
     """Text of one or more messages, joined."""
 
     pieces: tuple[Piece, ...]
@@ -51,7 +51,7 @@ class Thinking:
     closed: bool
 
 
-Chunk = Text | Thinking
+Chunk = JoinedText | Thinking
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Turn:
     @property
     def text(self) -> str:
         """All of the text, without reasoning."""
-        return "".join(chunk.text for chunk in self.content or () if isinstance(chunk, Text))
+        return "".join(chunk.text for chunk in self.content or () if isinstance(chunk, JoinedText))
 
 
 # -------------------------------------------------------------------------------------- reading
@@ -171,7 +171,7 @@ def _message(message: dict[str, Any], index: int) -> Turn:
 def _content(content: Any, index: int, wrong: _Wrong) -> tuple[Chunk, ...]:
     """Return the chunks of a message; text is one chunk, and empty text none."""
     if isinstance(content, str):
-        return (Text((Piece(content, index),)),) if content else ()
+        return (JoinedText((Piece(content, index),)),) if content else ()
     if not isinstance(content, (list, tuple)):
         raise wrong(f"the content is {type(content).__name__}, not text or a list of chunks")
     chunks: list[Chunk] = []
@@ -184,7 +184,7 @@ def _content(content: Any, index: int, wrong: _Wrong) -> tuple[Chunk, ...]:
         if not isinstance(text, str) or not isinstance(closed, bool):
             raise wrong(f"a chunk of type {kind!r} that has no text")
         chunks.append(
-            Text((Piece(text, index),)) if kind == "text" else Thinking(text, index, closed)
+            JoinedText((Piece(text, index),)) if kind == "text" else Thinking(text, index, closed)
         )
     return tuple(chunks)
 
@@ -303,7 +303,7 @@ def joined(contents: Sequence[tuple[Chunk, ...]], within: str) -> tuple[Chunk, .
 
     def flush() -> None:
         if text:
-            found.append(Text(tuple(text)))
+            found.append(JoinedText(tuple(text)))
             text.clear()
 
     for chunks in contents:
@@ -320,4 +320,4 @@ def joined(contents: Sequence[tuple[Chunk, ...]], within: str) -> tuple[Chunk, .
             text.extend(chunk.pieces)
             first = False
     flush()
-    return tuple(found) or (Text(()),)
+    return tuple(found) or (JoinedText(()),)

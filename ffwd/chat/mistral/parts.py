@@ -14,8 +14,8 @@ from ffwd.chat.mistral.join import Conversation
 from ffwd.chat.mistral.messages import (
     NO_CALL_ID,
     SEPARATOR,
+    JoinedText,
     Piece,
-    Text,
     Thinking,
     ToolCall,
     Turn,
@@ -105,7 +105,7 @@ def _json(builder: Builder, value: Any, message: int | None) -> None:
 
 def _pieces(turn: Turn) -> list[Piece]:
     """Return the text of a turn without reasoning."""
-    texts = [chunk for chunk in turn.content or () if isinstance(chunk, Text)]
+    texts = [chunk for chunk in turn.content or () if isinstance(chunk, JoinedText)]
     return [piece for text in texts for piece in text.pieces]
 
 
@@ -124,7 +124,7 @@ def _user(builder: Builder, turn: Turn, system: Sequence[Piece]) -> None:
 def _chunks(builder: Builder, turn: Turn) -> None:
     """Chunk by chunk, each text encoded separately."""
     for chunk in turn.content or ():
-        if isinstance(chunk, Text):
+        if isinstance(chunk, JoinedText):
             builder.text(chunk.pieces)
             continue
         builder.require(("[THINK]", "[/THINK]"))

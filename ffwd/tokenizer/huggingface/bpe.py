@@ -8,12 +8,12 @@ from ffwd.tokenizer.parts import BpeParts, found_token
 from ffwd.tokenizer.source import Source, component_state
 from ffwd.tokenizer.stages import read_stages
 from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind
-from ffwd.tokenizer.tokens import Tokens
+from ffwd.tokenizer.tokens import TokenList
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x20\x7f]")
 
 
-def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
+def huggingface_parts(read: Source, tokens: TokenList) -> BpeParts:
     """Return the parts of a tokenizer and its tokens.
 
     Raises `VocabularyError` for a normalizer or pre-tokenizer that is not supported.
@@ -39,7 +39,7 @@ def huggingface_parts(read: Source, tokens: Tokens) -> BpeParts:
     return parts
 
 
-def _spells_all_text(tokens: Tokens) -> bool:
+def _spells_all_text(tokens: TokenList) -> bool:
     """Return whether the only bytes without a token are those that no text has.
 
     Many vocabularies lack them; for others, a library has an unknown token, or drops the byte.
@@ -49,13 +49,13 @@ def _spells_all_text(tokens: Tokens) -> bool:
     return tokens.writing.byte_level and missing <= NEVER_IN_UTF8
 
 
-def _not_text(tokens: Tokens) -> Iterator[int]:
+def _not_text(tokens: TokenList) -> Iterator[int]:
     """Return the model's special and control pieces, which no merge of text may produce."""
     text = TokenKind.TEXT
     return (i for i in tokens.pieces.values() if tokens.kinds[i] is not text)
 
 
-def _never_written(tokens: Tokens) -> Iterator[int]:
+def _never_written(tokens: TokenList) -> Iterator[int]:
     """Return the model's pieces that no text produces, such as ` the` beside `▁the`."""
     if tokens.writing.byte_level:
         # The notation has one character per byte, so a piece of another length is not in it.

@@ -14,7 +14,7 @@ from ffwd.tokenizer.roles import ROLES, SpecialToken, SpecialTokens
 from ffwd.tokenizer.source import Source, component_state
 from ffwd.tokenizer.stages import steps
 from ffwd.tokenizer.table import TokenKind
-from ffwd.tokenizer.tokens import Tokens, read_tokens
+from ffwd.tokenizer.tokens import TokenList, read_tokens
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as LibraryTokenizer
@@ -78,7 +78,7 @@ def huggingface_tokenizer(read: Source) -> TokenizerParts:
 
 
 def _encoder(
-    read: Source, tokens: Tokens
+    read: Source, tokens: TokenList
 ) -> tuple[Bpe | None, TokenizersLibrary | None, list[str]]:
     """Return the native encoder if possible, otherwise the tokenizers library, and why."""
     kind = type(read.tokenizer.model).__name__
@@ -154,7 +154,7 @@ def _first_tokens(
     return first
 
 
-def special_tokens(read: Source, tokens: Tokens) -> SpecialTokens:
+def special_tokens(read: Source, tokens: TokenList) -> SpecialTokens:
     """Return the tokens with a role, and all other tokens without text."""
     roles = dict(read.roles)
     unknown_id = tokens.unknown_id

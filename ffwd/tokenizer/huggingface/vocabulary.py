@@ -18,7 +18,7 @@ from ffwd.tokenizer.table import (
     make_table,
     refuse_end_that_is_text,
 )
-from ffwd.tokenizer.tokens import Tokens, read_tokens
+from ffwd.tokenizer.tokens import TokenList, read_tokens
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ def vocabulary(
 
 
 def _table(
-    read: Source, text: Tokens, *, vocab_size: int | None, eos_token_ids: Sequence[int] | None
+    read: Source, text: TokenList, *, vocab_size: int | None, eos_token_ids: Sequence[int] | None
 ) -> TokenTable:
     width = vocab_size if vocab_size is not None else read.width
     return make_table(
@@ -129,13 +129,13 @@ def _ends(read: Source, given: Sequence[int] | None) -> list[int]:
     return sorted(set(ends))
 
 
-def _encoder(read: Source, text: Tokens) -> TextEncoder:
+def _encoder(read: Source, text: TokenList) -> TextEncoder:
     return TextEncoder(
         read.tokenizer, tokens=text.tokens, text_tokens=text.added_text, writing=text.writing
     )
 
 
-def _bpe(read: Source, text: Tokens) -> Bpe | None:
+def _bpe(read: Source, text: TokenList) -> Bpe | None:
     """Return the native tokenizer, or None if only its own library can follow it."""
     try:
         bpe = Bpe(**huggingface_parts(read, text))

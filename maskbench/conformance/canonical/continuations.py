@@ -31,7 +31,7 @@ MAX_FREE_STEPS = 12
 _SUFFIX = 12
 
 
-class Verdict(str, Enum):
+class ContinuationVerdict(str, Enum):
     """The verdict on one continuation."""
 
     RIGHT = "right"
@@ -58,13 +58,13 @@ class Wrong:
 class Checked:
     """Verdicts, and the wrong ones in full."""
 
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    verdicts: Counter[ContinuationVerdict] = field(default_factory=Counter)
     wrong: list[Wrong] = field(default_factory=list)
 
     @property
     def compared(self) -> int:
         """How many continuations decide whether forced tokens are right."""
-        return self.verdicts[Verdict.RIGHT] + self.verdicts[Verdict.WRONG]
+        return self.verdicts[ContinuationVerdict.RIGHT] + self.verdicts[ContinuationVerdict.WRONG]
 
 
 @dataclass(frozen=True)
@@ -147,25 +147,25 @@ class ContinuationGate:
         place: int,
         forced: Sequence[int],
         result: Checked,
-    ) -> Verdict:
+    ) -> ContinuationVerdict:
         if not finished:
-            return Verdict.UNFINISHED
+            return ContinuationVerdict.UNFINISHED
         try:
             text = whole.decode()
         except UnicodeDecodeError:
-            return Verdict.UNREADABLE
+            return ContinuationVerdict.UNREADABLE
         encoded = self._encoder.encode(text)
         end = place + len(forced)
         if encoded[:place] != document.tokens[:place]:
-            return Verdict.RECUT
+            return ContinuationVerdict.RECUT
         if encoded[place:end] == list(forced):
-            return Verdict.RIGHT
+            return ContinuationVerdict.RIGHT
         result.wrong.append(
             Wrong(
                 document.case, document.mode, text, place, tuple(forced), tuple(encoded[place:end])
             )
         )
-        return Verdict.WRONG
+        return ContinuationVerdict.WRONG
 
     def _forcing_places(self, grammar: ffwd.CompiledGrammar, tokens: Sequence[int]) -> list[int]:
         matcher = grammar.matcher()

@@ -65,7 +65,7 @@ class Not:
 
 
 @dataclass(frozen=True)
-class Rule:
+class RuleNode:
     """The rule of a number."""
 
     number: int
@@ -78,7 +78,7 @@ class Terminal:
     number: int
 
 
-Node = Terminal | Text | Chars | Sequence | Choice | Repeat | Both | Not | Rule
+Node = Terminal | Text | Chars | Sequence | Choice | Repeat | Both | Not | RuleNode
 
 
 def draw_regular(source: random.Random, depth: int = 4) -> Node:
@@ -177,13 +177,13 @@ class _Draw:
         if self._terminals:
             match source.choice(("rule", "terminal", "terminal", "text")):
                 case "rule":
-                    return Rule(source.randrange(self._rules))
+                    return RuleNode(source.randrange(self._rules))
                 case "terminal":
                     return Terminal(source.randrange(self._terminals))
                 case _:
                     return Text("".join(source.choices(_FEW, k=source.choice((1, 1, 2)))))
         if self._rules and source.random() < 0.45:
-            return Rule(source.randrange(self._rules))
+            return RuleNode(source.randrange(self._rules))
         chance = source.random()
         if chance < 0.5:
             letters = self._letters if source.random() < 0.8 else PUNCTUATION

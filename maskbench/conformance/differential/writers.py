@@ -14,7 +14,7 @@ from maskbench.conformance.differential.draws import (
     Node,
     Not,
     Repeat,
-    Rule,
+    RuleNode,
     Sequence,
     Terminal,
     Text,
@@ -86,7 +86,7 @@ class LarkWriter:
                 return f"({self.write(left)}) & ({self.write(right)})"
             case Not(inner):
                 return f"~({self.write(inner)})"
-            case Rule(number):
+            case RuleNode(number):
                 return f"r{number}"
             case Terminal(number):
                 return f"T{number}"
@@ -137,7 +137,7 @@ class GbnfWriter:
                 return " | ".join(self.write(option) for option in options)
             case Repeat(inner, least, most):
                 return f"({self.write(inner)}){_quantifier(least, most)}"
-            case Rule(number):
+            case RuleNode(number):
                 return f"r{number}"
             case _:
                 raise TypeError(node)

@@ -21,7 +21,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GrowthVerdict:
     """Whether the resident size grew.
 
     It did not where the largest size of the last quarter of the work is at most that of the
@@ -50,11 +50,11 @@ class Curve:
     samples: list[Sample] = field(default_factory=list)
     seconds: float = 0.0
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> GrowthVerdict:
         """Return the verdict on samples; the second and the last quarter need at least one each."""
         second = max(s.resident_bytes for s in self.samples if 1 < 4 * s.done / self.total <= 2)
         last = max(s.resident_bytes for s in self.samples if 4 * s.done / self.total > 3)
-        return Verdict(second, last, allowed(second))
+        return GrowthVerdict(second, last, allowed(second))
 
 
 def allowed(resident_bytes: int) -> int:
