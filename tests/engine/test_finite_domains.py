@@ -45,6 +45,13 @@ NESTED = {
         {"type": "array", "items": {"$ref": "#"}, "uniqueItems": True, "minItems": 2},
     ]
 }
+# Each value is built of the one before it.
+CHAIN = {
+    "anyOf": [
+        {"const": "a"},
+        unique(prefixItems=[{"$ref": "#"}, {"const": {}}], items=False, minItems=2),
+    ]
+}
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +90,7 @@ def test_too_few_values_for_so_many_items(schema: Any, tokens: VocabularyTokens)
         (unique(minItems=5, items=unique(items={"enum": ["a", "b"]})), None),
         (unique(minItems=20, items={"type": "integer", "minimum": 0, "maximum": 19}), None),
         (NESTED, "null"),
+        (CHAIN, '[[["a",{}],{}],{}]'),
     ],
 )
 def test_just_enough_values(schema: Any, valid: str | None, tokens: VocabularyTokens) -> None:

@@ -206,6 +206,11 @@ def every(name: str) -> tuple[dict, list]:
             parts = [[{}, *({name: a} for a in LETTERS)] for name in "ab"]
             parts.append([{}, {"c": False}, {"c": True}])
             values = [a | b | c for a, b, c in itertools.product(*parts)]
+        case "enumeration":
+            # More than one group of alternatives has.
+            pairs = itertools.product(LETTERS, repeat=2)
+            values = [{"a": a, "b": {"c": b}} for a, b in shuffled(list(pairs))[:150]]
+            schema = {"enum": values}
         case "pairs within":
             schema = {**UNIQUE, "items": {"enum": ["a", "b", "c"]}, "minItems": 3, "maxItems": 3}
             values = [list(pair) for pair in itertools.permutations("abc")]
@@ -227,6 +232,23 @@ def places(texts: list[str], chosen: random.Random) -> Iterator[str]:
         yield from (text[:size] for size in range(len(text)))
 
 
+def test_enumeration_of_objects_is_used_up(vocabulary: ffwd.Vocabulary) -> None:
+    """An enumeration of thousands of objects may be written in any order, once each."""
+    values = [{"id": at, "name": word, "k": [at % 5]} for at, word in enumerate(WORDS[:2000])]
+    schema = {**UNIQUE, "items": {"enum": values}}
+    compiled = ffwd.json_schema(schema, whitespace="compact")
+    matcher = ffwd.compile(compiled, vocabulary).matcher()
+    row = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    chosen = shuffled(values)[:200]
+    for token in longest_tokens(written(chosen)[:-1].encode()):
+        matcher.fill_bitmask(row, 0)
+        assert matcher.accept_token(token)
+    again = matcher.fork()
+    assert not again.accept_tokens(list(("," + written(chosen[50])).encode()))
+    assert matcher.accept_tokens(list(("," + written(shuffled(values)[200]) + "]").encode()))
+    assert matcher.is_accepting()
+
+
 @pytest.mark.parametrize("left", [1, 2, 5, 40, 100])
 @pytest.mark.parametrize(
     "name",
@@ -242,6 +264,7 @@ def places(texts: list[str], chosen: random.Random) -> Iterator[str]:
         "arrays in objects",
         "objects in arrays",
         "optional",
+        "enumeration",
         "pairs within",
         "unique within",
     ],

@@ -5,6 +5,7 @@
 //! its size is known. A cap that proves too small is doubled, until the steps of the call are
 //! spent: an answer is exact, or a limit.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,8 +22,8 @@ use super::{ObjectSpec, SchemaId};
 /// More values than can be counted.
 pub const INFINITE: u64 = u64::MAX;
 
-/// How often a schema's values are built of more and more others, where a caller can do without the
-/// count: where each of them is built of the one before it, those of few rounds take as long as many.
+/// How often schemas are visited again, where a caller can do without the count: where each value is
+/// built of the one before it, each visit finds one.
 const PATIENT_VISITS: usize = 256;
 
 /// There are more strings of one character than this.
@@ -141,6 +142,7 @@ struct SchemaVisit {
     /// The schemas whose values contain this one's.
     dependents: Vec<SchemaId>,
     queued: bool,
+    visited: bool,
     /// For each kind of object with exclusions, the ways to violate all of them, once computed.
     ways: FxHashMap<usize, Arc<[ObjectWay]>>,
 }
@@ -150,12 +152,14 @@ struct SchemaVisit {
 pub struct Run {
     cap: u64,
     nodes: FxHashMap<SchemaId, SchemaVisit>,
-    pending: Vec<SchemaId>,
+    /// Those that were asked for first come first, so a schema is visited again once all that it is
+    /// built of have been.
+    pending: VecDeque<SchemaId>,
     /// The schema that is being looked at.
     current: SchemaId,
     /// The missing count: this many values of some schema were needed, but fewer were known.
     short: u64,
-    /// How many schemas may still be visited.
+    /// How many schemas may still be visited again.
     visits: usize,
 }
 
@@ -175,7 +179,7 @@ impl Run {
             cap,
             visits,
             nodes: FxHashMap::default(),
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             current: SchemaId::ANY,
             short: 0,
         }
@@ -206,7 +210,7 @@ impl Solver {
         Ok(count.unwrap_or(Count::AtLeast(0)))
     }
 
-    /// The same, with at most this many visits of schemas; `None` if these do not tell.
+    /// The same, with at most this many visits of schemas that were visited already; `None` if these do not tell.
     fn count_within(
         &mut self,
         context: Context<'_>,
@@ -300,10 +304,11 @@ impl Solver {
             scalars,
             dependents: vec![run.current],
             queued: true,
+            visited: false,
             ways: FxHashMap::default(),
         };
         run.nodes.insert(schema, node);
-        run.pending.push(schema);
+        run.pending.push_back(schema);
         Ok(Count::none())
     }
 
@@ -317,10 +322,10 @@ impl Solver {
     ) -> Result<Count, SchemaError> {
         self.look(context, &mut Source::Run(run), root, enough)?;
         while run.visits > 0 {
-            let Some(id) = run.pending.pop() else { break };
-            run.visits -= 1;
+            let Some(id) = run.pending.pop_front() else { break };
             if let Some(node) = run.nodes.get_mut(&id) {
                 node.queued = false;
+                run.visits -= usize::from(std::mem::replace(&mut node.visited, true));
             }
             run.current = id;
             let found = self.values_of(context, run, id)?;
@@ -336,7 +341,7 @@ impl Solver {
             for dependent in node.dependents.clone() {
                 if let Some(node) = run.nodes.get_mut(&dependent).filter(|node| !node.queued) {
                     node.queued = true;
-                    run.pending.push(dependent);
+                    run.pending.push_back(dependent);
                 }
             }
             let found = run.nodes.get(&root).map_or(Count::none(), |node| node.found.clone());

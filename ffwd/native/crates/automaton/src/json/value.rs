@@ -90,7 +90,7 @@ impl Json {
         let objects = asked.alternatives(|normal| &normal.objects);
         // The threads of a part end with the verdicts of that part only, so nothing may depend on a
         // schema that does not hold.
-        let together = match query.exact || query.compared {
+        let together = match query.exact {
             true => objects.len().max(1),
             false => MAX_TOGETHER,
         };
