@@ -14,6 +14,8 @@
 //!   them back.
 //! * [`fast_forward`] returns the bytes or tokens that must come next, [`events`] reports where spans
 //!   of the text begin and end, and [`explain`] says why a token is refused.
+//! * [`request::Request`] is a matcher as inference engines use it, and [`request::fill_step`] fills
+//!   the rows of all their requests, drafts included.
 //! * [`saved`] turns compiled grammars and matchers into bytes and back, and [`logits`] applies masks
 //!   to logits in place.
 //!
@@ -58,4 +60,5 @@ pub mod fast_forward;
 pub mod logits;
 pub mod mask;
 pub mod matcher;
+pub mod request;
 pub mod saved;
