@@ -23,6 +23,7 @@ __all__ = [
     "DeadlineExceededError",
     "DecodeStream",
     "Decoder",
+    "EngineRequest",
     "FfwdError",
     "GrammarBuilder",
     "GrammarError",
@@ -34,6 +35,7 @@ __all__ = [
     "PrependEncoder",
     "SchemaError",
     "SerializationError",
+    "StepRows",
     "StopSequenceDecoder",
     "StopSequenceError",
     "Stopped",
@@ -580,6 +582,43 @@ class CompiledGrammar:
     ) -> Matcher: ...
     def shortest_completion(self) -> list[int]: ...
     def stats(self) -> dict[str, int]: ...
+
+@disjoint_base
+class EngineRequest:
+    def __new__(
+        cls,
+        grammar: CompiledGrammar,
+        stop_token_ids: Iterable[int] | None = None,
+        *,
+        narrow: bool = False,
+    ) -> Self: ...
+    def matcher(self) -> Matcher: ...
+    @property
+    def num_tokens(self) -> int: ...
+    @property
+    def refused(self) -> str | None: ...
+    def accept_tokens(self, request_id: str, tokens: Sequence[int]) -> bool: ...
+    def validate_tokens(self, tokens: Sequence[int]) -> list[int]: ...
+    def rollback(self, num_tokens: int) -> None: ...
+    def reset(self) -> None: ...
+    def is_terminated(self) -> bool: ...
+    def forced(self, max_tokens: int) -> list[int]: ...
+    def build_ahead(self, *, max_states: int = 64, seconds: float = 0.005) -> int: ...
+    def fill_bitmask(self, bitmask: Any, batch_index: int) -> None: ...
+
+@final
+class StepRows:
+    def __new__(cls, bitmask: Any) -> StepRows: ...
+    def forget(self) -> None: ...
+    def fill(
+        self,
+        requests: list[Any],
+        drafts: list[Any] | None = None,
+        bounds: Sequence[tuple[int, int, int, Sequence[int]]] = (),
+        *,
+        stride: int | None = None,
+        threads: int = 1,
+    ) -> tuple[int, list[int], list[tuple[int, int]]]: ...
 
 @final
 class Matcher:

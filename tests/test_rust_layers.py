@@ -76,6 +76,8 @@ RUST_LAYERS: dict[str, dict[str, frozenset[str]]] = {
         # What is saved of a grammar is what it was compiled from.
         "saved": frozenset({"engine", "matcher"}),
         "fast_forward": frozenset({"mask", "engine", "matcher"}),
+        # What an engine asks of a matcher in every step.
+        "request": frozenset({"mask", "engine", "matcher", "fast_forward"}),
     },
 }
 

@@ -7,6 +7,7 @@ import ast
 from pathlib import Path
 
 import ffwd
+import ffwd.engine
 import ffwd.grammar
 import ffwd.streaming
 import ffwd.tokenizer
@@ -29,7 +30,9 @@ OF_STREAMING = {"Decoder", "DecodeStream", "StopSequenceDecoder"}
 OF_STREAMING |= {"Text", "Held", "Stopped", "StoppedWithText"}
 OF_STREAMING |= {"StopSequenceError", "StreamInUseError"}
 UNDER_SEQUENCE = {"TokenSequence"}
-ELSEWHERE = INTERNAL | OF_TOKENIZER | UNDER_BPE | OF_STREAMING | UNDER_SEQUENCE
+# What `ffwd.engine` makes public.
+OF_ENGINE = {"EngineRequest", "StepRows"}
+ELSEWHERE = INTERNAL | OF_TOKENIZER | UNDER_BPE | OF_STREAMING | UNDER_SEQUENCE | OF_ENGINE
 
 
 def stub_names() -> set[str]:
@@ -51,6 +54,8 @@ def test_every_native_name_is_public() -> None:
         assert getattr(ffwd.tokenizer, name) is getattr(_native, name)
     for name in OF_STREAMING:
         assert getattr(ffwd.streaming, name) is getattr(_native, name)
+    for name in OF_ENGINE:
+        assert getattr(ffwd.engine, name) is getattr(_native, name)
     assert issubclass(ffwd.tokenizer.Bpe, _native.Bpe)
     assert issubclass(ffwd.streaming.Sequence, _native.TokenSequence)
     for name in ELSEWHERE:
@@ -77,4 +82,5 @@ def test_public_classes_say_where_they_live() -> None:
     for name in stub_names():
         value = getattr(_native, name)
         if isinstance(value, type):
-            assert value.__module__ in {"ffwd", "ffwd._native", "ffwd.streaming"}, value.__module__
+            places = {"ffwd", "ffwd._native", "ffwd.engine", "ffwd.streaming"}
+            assert value.__module__ in places, value.__module__

@@ -7,8 +7,7 @@ before.
 """
 
 import functools
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from pydantic.dataclasses import rebuild_dataclass
@@ -148,7 +147,8 @@ def extend_manager(store: GrammarStore) -> None:
     from vllm.v1.structured_output import StructuredOutputManager
 
     from ffwd.adapters.vllm.drafts import install
-    from ffwd.adapters.vllm.grammar import FfwdBackend, FfwdGrammar, fill_rows
+    from ffwd.adapters.vllm.grammar import FfwdBackend, FfwdGrammar
+    from ffwd.adapters.vllm.step import extend_step
 
     def with_backend(original: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(original)
@@ -164,40 +164,11 @@ def extend_manager(store: GrammarStore) -> None:
                 vllm_config, self.tokenizer, model_config.get_vocab_size(), store=store
             )
             self.backend_name = BACKEND
-            # Without drafts vLLM hands over the rows of large batches in parts, to threads of its
-            # own. Here the batch is one part whatever its size, and the native core has threads.
-            batch = vllm_config.scheduler_config.max_num_seqs
-            if not self.fill_bitmask_parallel_threshold < batch:
-                self.executor_for_fillmask = ThreadPoolExecutor(max_workers=1)
-            self.fill_bitmask_parallel_threshold = 0
-            self.fill_bitmask_parallel_batch_size = batch
 
         return make
 
-    def in_one_call(original: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(original)
-        def fill(self: Any, batch: Iterable[tuple[Any, ...]]) -> None:
-            if isinstance(self.backend, FfwdBackend):
-                batch = fill_rows(batch, self._grammar_bitmask)
-            if batch:
-                original(self, batch)
-
-        return fill
-
-    def in_this_thread(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def submit(self: Any, batch: list[tuple[Any, ...]]) -> Any:
-            if not isinstance(self.backend, FfwdBackend):
-                return original(self, batch)
-            done: Future[None] = Future()
-            done.set_result(self._fill_bitmasks(batch))
-            return done
-
-        return submit
-
-    _wrap(StructuredOutputManager, "_fill_bitmasks", in_one_call)
-    _wrap(StructuredOutputManager, "_async_submit_fill_bitmask", in_this_thread)
     _wrap(StructuredOutputManager, "__init__", with_backend)
+    extend_step(StructuredOutputManager, _wrap)
     install(StructuredOutputManager, FfwdGrammar)
 
 

@@ -24,14 +24,15 @@ class Symbol:
         module: The module that defines it.
         name: Its qualified name there.
         use: What ffwd does with it.
-        fingerprints: Of its source in the first release of each of `SUPPORTED_VERSIONS`.
+        fingerprints: Of its source in the first release of each of `SUPPORTED_VERSIONS`; None
+            where it is missing.
 
     """
 
     module: str
     name: str
     use: str
-    fingerprints: tuple[str, ...]
+    fingerprints: tuple[str | None, ...]
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
@@ -57,22 +58,22 @@ SYMBOLS = (
         ("fb89b7318944", "fb89b7318944"),
     ),
     Symbol(
-        _MANAGER,
-        "StructuredOutputManager.__init__",
-        "wrapped",
-        ("baf9f05a1ec1", "a1a9d7922c94"),
+        f"{_MANAGER}.utils", "strip_speculative_padding", "called", ("887d79b7172c", "887d79b7172c")
+    ),
+    Symbol(
+        _MANAGER, "StructuredOutputManager.__init__", "wrapped", ("baf9f05a1ec1", "a1a9d7922c94")
     ),
     Symbol(
         _MANAGER,
-        "StructuredOutputManager._fill_bitmasks",
+        "StructuredOutputManager.grammar_bitmask",
         "wrapped",
-        ("9ad6c84764e6", "3cc9558e6fa7"),
+        ("5028d471b9d2", "0642b47c4826"),
     ),
     Symbol(
         _MANAGER,
-        "StructuredOutputManager._async_submit_fill_bitmask",
+        "StructuredOutputManager.accept_tokens",
         "wrapped",
-        ("5c5037b3f5cf", "f47ac1d43f9f"),
+        ("7fdc18978d41", "7fdc18978d41"),
     ),
     Symbol(
         _MANAGER,
@@ -83,14 +84,11 @@ SYMBOLS = (
     Symbol(
         _MANAGER,
         "StructuredOutputManager._get_constraint_bounds",
-        "called for drafts",
+        "called",
         ("f0c42ec10101", "f0c42ec10101"),
     ),
     Symbol(
-        _MANAGER,
-        "StructuredOutputManager.grammar_bitmask",
-        "calls what is wrapped",
-        ("5028d471b9d2", "0642b47c4826"),
+        _MANAGER, "StructuredOutputManager._masked_reasoning_ends", "called", (None, "415e17e88b61")
     ),
     Symbol(
         _MANAGER,

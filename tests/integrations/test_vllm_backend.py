@@ -15,7 +15,6 @@ import pytest
 pytest.importorskip("vllm", reason="needs an environment with vLLM: docs/engines.md")
 
 import tomllib
-import torch
 import vllm
 from prometheus_client import REGISTRY
 from pydantic import ValidationError
@@ -466,22 +465,3 @@ def test_grammars_are_kept_within_bounds(folder: Path, monkeypatch: pytest.Monke
         monkeypatch.setenv(CACHE_VARIABLE, wrong)
         with pytest.raises(ffwd.FfwdError, match=CACHE_VARIABLE):
             GrammarStore().cache(config.model_config, run.tokenizer)
-
-
-def test_rows_of_a_batch_are_what_each_row_is_alone(folder: Path, tokenizer: Any) -> None:
-    manager = StructuredOutputManager(engine_config(folder))
-    backend = manager.backend
-    made = [
-        backend.compile_grammar(StructuredOutputOptions.JSON, json.dumps(PERSON), {END}),
-        backend.compile_grammar(StructuredOutputOptions.REGEX, "a+", {END, 9, 400}),
-        backend.compile_grammar(StructuredOutputOptions.CHOICE, '["yes", "yet"]', {END}),
-        backend.compile_grammar(StructuredOutputOptions.REGEX, "b", {END}),
-    ]
-    assert made[3].accept_tokens("r", [*tokenizer.encode("b"), END])
-    manager._grammar_bitmask = backend.allocate_token_bitmask(5)
-    # vLLM 0.33 says beside each row what is masked where no grammar holds.
-    manager._fill_bitmasks([(grammar, i, True, ()) for i, grammar in enumerate(made)][:3])
-    alone = backend.allocate_token_bitmask(5)
-    for index, grammar in enumerate(made[:3]):
-        grammar.fill_bitmask(alone, index)
-    assert torch.equal(manager._grammar_bitmask, alone)

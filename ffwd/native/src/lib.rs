@@ -17,6 +17,7 @@ mod logits;
 mod matcher;
 mod pattern;
 mod released;
+mod request;
 mod stop_decoder;
 mod stream_events;
 mod streaming;
@@ -73,6 +74,8 @@ mod _native {
     use super::matcher::PyMatcher;
     #[pymodule_export]
     use super::pattern::text_chunks;
+    #[pymodule_export]
+    use super::request::{PyEngineRequest, PyStepRows};
     #[pymodule_export]
     use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
     #[pymodule_export]

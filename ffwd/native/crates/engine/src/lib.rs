@@ -59,4 +59,5 @@ pub mod fast_forward;
 pub mod logits;
 pub mod mask;
 pub mod matcher;
+pub mod request;
 pub mod saved;

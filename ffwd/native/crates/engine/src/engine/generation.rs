@@ -10,7 +10,7 @@ use super::transitions::Transitions;
 use crate::mask::Masker;
 use ffwd_automaton::{Automaton, AutomatonBytes, StateId};
 use ffwd_bounds::limits::Limits;
-use ffwd_tokenizer::canonical::Context;
+use ffwd_tokenizer::canonical::{Context, ContextId};
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// Built objects, whose state ids are valid only here. When it exceeds the grammar's memory, an
@@ -25,6 +25,8 @@ pub struct Generation {
     pub transitions: Transitions,
     /// Cached forced tokens.
     pub forced: ForcedMemo,
+    /// The first of them, for requests that ask at every token.
+    pub first_forced: FirstForced,
     /// Canonical tokens without a canonical continuation in the grammar.
     pub dead_ends: ForcedMemo,
     /// Bytes of the objects that any text needs, and of those rebuilt for texts that moved here.
@@ -54,6 +56,7 @@ impl Generation {
             masker,
             transitions: Transitions::default(),
             forced: ForcedMemo::default(),
+            first_forced: FirstForced::default(),
             dead_ends: ForcedMemo::default(),
             needed: AtomicUsize::new(0),
         };
@@ -71,7 +74,9 @@ impl Generation {
             automaton: self.automaton.memory_bytes(),
             masks: self.masker.memory_bytes() + rooms,
             transitions: self.transitions.memory_bytes(),
-            forced: self.forced.memory_bytes() + self.dead_ends.memory_bytes(),
+            forced: self.forced.memory_bytes()
+                + self.first_forced.memory_bytes()
+                + self.dead_ends.memory_bytes(),
         }
     }
 
@@ -147,4 +152,43 @@ impl ForcedMemo {
 
 fn entry_bytes(tokens: &[TokenId]) -> usize {
     std::mem::size_of::<(ForcedKey, Arc<[TokenId]>)>() * 3 / 2 + 16 + size_of_val(tokens)
+}
+
+/// A state, and the tokens before it by number.
+type FirstForcedKey = (StateId, ContextId);
+
+/// The first forced token by state and context, or that there is none. As [`ForcedMemo`], but an
+/// entry is two words.
+#[derive(Debug, Default)]
+pub struct FirstForced {
+    shards: [RwLock<FxHashMap<FirstForcedKey, Option<TokenId>>>; SHARDS],
+    entries: AtomicUsize,
+}
+
+impl FirstForced {
+    fn shard(&self, key: &FirstForcedKey) -> &RwLock<FxHashMap<FirstForcedKey, Option<TokenId>>> {
+        use std::hash::BuildHasher;
+        let hash = FxBuildHasher.hash_one(key);
+        &self.shards[(hash >> 48) as usize % SHARDS]
+    }
+
+    pub fn get(&self, key: &FirstForcedKey) -> Option<Option<TokenId>> {
+        self.shard(key).read().get(key).copied()
+    }
+
+    pub fn insert(&self, key: FirstForcedKey, token: Option<TokenId>) {
+        let mut shard = self.shard(&key).write();
+        if shard.len() >= MAX_KEPT {
+            self.entries.fetch_sub(shard.len(), Ordering::Relaxed);
+            shard.clear();
+        }
+        if shard.insert(key, token).is_none() {
+            self.entries.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let entry = std::mem::size_of::<(FirstForcedKey, Option<TokenId>)>() * 3 / 2;
+        self.entries.load(Ordering::Relaxed) * entry
+    }
 }

@@ -23,7 +23,7 @@ use ffwd_regular::expr::lexeme::after_value;
 use ffwd_regular::expr::texts::{texts, TextCounter};
 use ffwd_regular::expr::{LexemeSpec, LexemeStore, Spelling};
 use ffwd_regular::regex::{rust_dialect, Ast, PatternError, PatternErrorKind};
-use ffwd_tokenizer::canonical::{CanonicalMasks, Canonicality};
+use ffwd_tokenizer::canonical::{CanonicalMasks, Canonicality, KnownContexts};
 use ffwd_tokenizer::tokenizer::{EncodeOptions, PartOptions, TextError, Tokenizer};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
@@ -97,6 +97,7 @@ pub struct Engine {
 struct Exact {
     canonicality: Arc<Canonicality>,
     masks: CanonicalMasks,
+    contexts: KnownContexts,
 }
 
 /// A compiled tokenizer in the middle of a text.
@@ -452,7 +453,8 @@ impl Engine {
     ) -> Self {
         if let Some(canonicality) = canonicality {
             let masks = CanonicalMasks::new(canonicality.clone(), self.vocabulary.clone());
-            self.exact = Some(Exact { canonicality, masks });
+            let contexts = KnownContexts::default();
+            self.exact = Some(Exact { canonicality, masks, contexts });
         }
         self.encoder = Some(Box::new(NativeEncoder(tokenizer)));
         self
@@ -466,6 +468,11 @@ impl Engine {
     /// Masks of canonical tokens, if these are known exactly.
     pub(crate) fn canonical_masks(&self) -> Option<&CanonicalMasks> {
         self.exact.as_ref().map(|exact| &exact.masks)
+    }
+
+    /// The contexts of canonical tokens by number, where they can be told exactly.
+    pub(crate) fn contexts(&self) -> Option<(&Canonicality, &KnownContexts)> {
+        self.exact.as_ref().map(|exact| (&*exact.canonicality, &exact.contexts))
     }
 
     /// Computes in advance, and keeps permanently, what depends on the vocabulary alone and nearly

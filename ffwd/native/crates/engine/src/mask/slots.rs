@@ -42,6 +42,14 @@ impl<T> Slots<T> {
         guard.as_deref().map(read)
     }
 
+    /// As [`Self::with`], for who may want to keep the value.
+    #[inline]
+    pub fn with_shared<R>(&self, index: u32, read: impl FnOnce(&Arc<T>) -> R) -> Option<R> {
+        let (bucket, place, _) = locate(index);
+        let guard = self.buckets[bucket].get()?[place].load();
+        guard.as_ref().map(read)
+    }
+
     pub fn set(&self, index: u32, value: Arc<T>) {
         self.slot(index).store(Some(value));
     }

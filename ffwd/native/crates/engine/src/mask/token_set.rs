@@ -15,6 +15,9 @@ pub type Bitmap = Arc<[u32]>;
 /// Tokens in any order, in memory that several sets share.
 pub type TokenList = Arc<[TokenId]>;
 
+/// To write one word after another takes about as long as to set the bit of one token.
+const WORDS_PER_TOKEN: usize = 8;
+
 /// A set of tokens: a shared bitmap and a shared list, if any, without some of their tokens, plus
 /// further tokens.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +47,37 @@ impl TokenMask {
         }
         clear_bits(row, &self.removed);
         set_bits(row, &self.added);
+    }
+
+    /// The mask of one token.
+    pub fn only(token: TokenId) -> Self {
+        Self { added: [token].into(), ..Self::default() }
+    }
+
+    /// Overwrites a row that holds another mask. Words are written only where the two differ from
+    /// the bitmap that they share; without such a bitmap, or with many tokens besides, all are.
+    pub fn replace(&self, old: &Self, row: &mut [u32]) {
+        let base = self.base.as_deref();
+        let is_same = base.map(<[u32]>::as_ptr) == old.base.as_deref().map(<[u32]>::as_ptr);
+        if !is_same || old.num_besides() + self.num_besides() > row.len() / WORDS_PER_TOKEN {
+            self.fill(row);
+            return;
+        }
+        let lists = [old.list.as_deref().unwrap_or_default(), &old.removed, &old.added];
+        for token in lists.into_iter().flatten() {
+            let at = token.index() / 32;
+            if let Some(word) = row.get_mut(at) {
+                *word = base.and_then(|base| base.get(at)).copied().unwrap_or(0);
+            }
+        }
+        set_bits(row, self.list.as_deref().unwrap_or_default());
+        clear_bits(row, &self.removed);
+        set_bits(row, &self.added);
+    }
+
+    /// How many tokens it lists beside its bitmap.
+    fn num_besides(&self) -> usize {
+        self.list.as_deref().map_or(0, <[TokenId]>::len) + self.removed.len() + self.added.len()
     }
 
     pub fn contains(&self, token: TokenId) -> bool {

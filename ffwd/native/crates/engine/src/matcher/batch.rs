@@ -145,7 +145,7 @@ impl<'w> RemainingRows<'w> {
 }
 
 /// A grammar, a generation of it, and a state in that.
-type BatchKey = (usize, u32, StateId);
+pub(crate) type BatchKey = (usize, u32, StateId);
 
 fn key(matcher: &Matcher, (generation, state): (u32, StateId)) -> BatchKey {
     (Arc::as_ptr(matcher.compiled()) as usize, generation, state)
@@ -254,6 +254,28 @@ impl Masks {
             compute(unknown, &self.failed);
         }
     }
+}
+
+impl Matcher {
+    /// What tells its state from that of every other matcher, if its mask is not known.
+    pub(crate) fn unknown_key(&self) -> Option<BatchKey> {
+        self.unknown().map(|at| key(self, at))
+    }
+}
+
+/// Does work that can be shared, on this thread and on some of the pool that all calls share.
+pub(crate) fn helping(helpers: usize, work: &(dyn Fn() + Sync)) {
+    let Some(pool) = (helpers > 0).then(pool).flatten() else { return work() };
+    pool.threads.in_place_scope(|scope| {
+        for _ in 0..helpers.min(pool.threads.current_num_threads()) {
+            let share = section::share();
+            scope.spawn(|_| {
+                let _section = share.begin();
+                work();
+            });
+        }
+        work();
+    });
 }
 
 /// Threads of one process: a forked process does not have them.

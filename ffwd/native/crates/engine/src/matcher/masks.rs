@@ -1,11 +1,12 @@
 //! The allowed tokens of a sequence.
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use super::preamble::Stage;
 use super::{state_in, Matcher};
 use crate::engine::Generation;
-use crate::mask::token_set::{bits, clear_bits, set_bits};
+use crate::mask::token_set::{bits, clear_bits, set_bits, TokenMask};
 use ffwd_automaton::{EngineError, StateId};
 use ffwd_tokenizer::canonical::Restricted;
 use ffwd_tokenizer::vocabulary::TokenId;
@@ -27,6 +28,18 @@ impl Matcher {
         let state = state.filter(|state| self.budget.is_none() || ample(state));
         let fill = |state| generation.masker.with_known(state, |mask| mask.fill(row));
         state.and_then(fill).is_some()
+    }
+
+    /// Reads the mask if it is known already, and is the grammar's own.
+    pub(crate) fn with_known_mask<R>(&self, read: impl FnOnce(&Arc<TokenMask>) -> R) -> Option<R> {
+        if self.terminated || !self.is_plain() {
+            return None;
+        }
+        let (generation, state) = self.known_place()?;
+        if self.budget.is_some() && !self.is_known_ample(&generation, &self.place_in(state)) {
+            return None;
+        }
+        generation.masker.with_shared(state, read)
     }
 
     /// Whether the mask is the grammar's own.

@@ -29,6 +29,7 @@ mod rollback;
 mod sections;
 mod step;
 pub use batch::{fill_bitmasks, Unfilled};
+pub(crate) use batch::{helping, BatchKey};
 pub use begin::Beginning;
 use budget::Budget;
 use events::Tracker;
@@ -366,6 +367,14 @@ impl Matcher {
             Some(state) => Ok((generation, state)),
             None => self.move_to(generation),
         }
+    }
+
+    /// As [`Self::here`], if that takes no more than a look.
+    #[inline]
+    pub(crate) fn known_place(&self) -> Option<(Guard<Arc<Generation>>, StateId)> {
+        let generation = self.compiled.generation();
+        let state = state_in(&generation, self.place.load(Ordering::Acquire))?;
+        Some((generation, state))
     }
 
     /// Finds the text's state in a generation that is new to it.

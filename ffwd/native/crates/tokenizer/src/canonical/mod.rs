@@ -11,12 +11,14 @@
 
 mod context;
 mod cover;
+mod known;
 mod mask;
 mod sequence;
 mod trail;
 
 pub use context::{Canonicality, Context};
 pub use cover::{Choice, ForcedOptions, Language, LIKELY_BYTES};
+pub use known::{ContextId, KnownContexts};
 pub use mask::{CanonicalMasks, Restricted};
 pub use sequence::{Healed, Partial};
 pub use trail::Trail;

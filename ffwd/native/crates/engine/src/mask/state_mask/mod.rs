@@ -153,6 +153,20 @@ impl Masker {
         done
     }
 
+    /// As [`Self::with_known`], for who may want to keep the mask.
+    #[inline]
+    pub fn with_shared<R>(
+        &self,
+        state: StateId,
+        read: impl FnOnce(&Arc<TokenMask>) -> R,
+    ) -> Option<R> {
+        let done = self.memo.with_shared(state.0, read);
+        if done.is_some() {
+            self.counters.hits.increment();
+        }
+        done
+    }
+
     /// Whether the mask of a state is cached.
     pub fn is_known(&self, state: StateId) -> bool {
         self.memo.with(state.0, |_| ()).is_some()

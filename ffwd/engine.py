@@ -1,0 +1,14 @@
+"""For adapters of inference engines: requests, and the bitmask rows of all requests of a step.
+
+    request = EngineRequest(grammar, stop_token_ids, narrow=True)
+    rows = StepRows(bitmask)
+    rows.fill([request, ...], drafts, threads=8)
+    request.accept_tokens("id", [sampled])
+
+An engine differs from other callers in what it expects of `Matcher`: nothing is raised for a token
+that cannot be accepted, or for a request that exceeds a limit. It calls once a step for its whole
+batch, with the drafts of speculative decoding.
+"""
+
+from ffwd._native import EngineRequest as EngineRequest
+from ffwd._native import StepRows as StepRows
