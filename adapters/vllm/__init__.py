@@ -21,13 +21,16 @@ def register() -> None:
     import vllm
 
     version = vllm.__version__
-    if minor_version(version) not in SUPPORTED_VERSIONS:
+    minor = minor_version(version)
+    if minor not in SUPPORTED_VERSIONS:
         _refuse(f"ffwd supports {supported()}, and this is vLLM {version}")
         return
     # An exception here would keep vLLM from starting, even with another backend.
     try:
         from ffwd.adapters.vllm.patches import extend
+        from ffwd.adapters.vllm.surface import check
 
+        check(minor)
         extend()
     except Exception as error:
         _logger.debug("ffwd could not be added to vLLM %s", version, exc_info=True)

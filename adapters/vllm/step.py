@@ -8,11 +8,13 @@ batch takes vLLM's own path.
 import functools
 import logging
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
 from vllm.v1.structured_output.utils import strip_speculative_padding
 
+from ffwd.adapters.shared.metrics import process_metrics
 from ffwd.adapters.vllm.grammar import FfwdGrammar
 from ffwd.engine import StepRows
 
@@ -32,9 +34,6 @@ def extend_step(manager: type, wrap: _Wrap) -> None:
         wrap: Replaces one of its methods, once.
 
     """
-    # Two of the methods that the manager's own path asks, and so does this one.
-    for name in ("_get_constraint_bounds", "_fill_bitmasks"):
-        getattr(manager, name)
     wrap(manager, "grammar_bitmask", _in_one_call)
     wrap(manager, "accept_tokens", _directly)
 
@@ -59,6 +58,9 @@ class _Bitmask:
         self.tensor = manager._grammar_bitmask
         self.array = self.tensor.numpy()
         self.rows = StepRows(self.array)
+        # Otherwise the metrics of the engine's process are on no page.
+        has_readers = "PROMETHEUS_MULTIPROC_DIR" in os.environ
+        self.seconds = process_metrics().mask_seconds if has_readers else None
 
 
 def _in_one_call(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,6 +85,7 @@ def _in_one_call(original: Callable[..., Any]) -> Callable[..., Any]:
             drafts = list(map(scheduled_spec_decode_tokens.get, ids))
         # Without a reasoner, the grammar holds from the start.
         bounds = [] if self.reasoner_cls is None else _bounds(self, requests, ids, drafts)
+        began = time.perf_counter()
         try:
             count, refused, rejected = bitmask.rows.fill(
                 grammars, drafts, bounds, stride=bitmask.stride, threads=THREADS
@@ -90,6 +93,8 @@ def _in_one_call(original: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException:
             _forget(self)
             raise
+        if bitmask.seconds is not None:
+            bitmask.seconds.observe(time.perf_counter() - began)
         for index in refused:
             _logger.error(
                 "request %s is ended, its mask exceeds a limit: %s",

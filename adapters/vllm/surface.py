@@ -111,17 +111,42 @@ SYMBOLS = (
 )
 
 
+def find(symbol: Symbol) -> Any:
+    """Return a symbol of the installed vLLM.
+
+    Raises:
+        ImportError: Its module is missing.
+        AttributeError: The module does not have it.
+
+    """
+    found: Any = import_module(symbol.module)
+    for part in symbol.name.split("."):
+        found = getattr(found, part)
+    return found
+
+
 def fingerprint(symbol: Symbol) -> str | None:
     """Return a digest of a symbol's source in the installed vLLM; None where it is missing."""
     try:
-        found: Any = import_module(symbol.module)
-        for part in symbol.name.split("."):
-            found = getattr(found, part)
-        source = inspect.getsource(inspect.unwrap(found))
+        source = inspect.getsource(inspect.unwrap(find(symbol)))
     except (ImportError, AttributeError, OSError, TypeError):
         return None
     lines = (line.strip() for line in source.splitlines())
     return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:12]
+
+
+def check(version: tuple[int, int]) -> None:
+    """Look for all that ffwd needs of a supported minor version, as `(0, 33)`.
+
+    Raises:
+        ImportError: A module is missing.
+        AttributeError: A function or class is missing.
+
+    """
+    place = SUPPORTED_VERSIONS.index(version)
+    for symbol in SYMBOLS:
+        if symbol.fingerprints[place] is not None:
+            find(symbol)
 
 
 def changed(version: tuple[int, int]) -> list[Symbol]:

@@ -171,12 +171,12 @@ def test_a_changed_vllm_is_not_broken(tmp_path: Path) -> None:
     """What ffwd extends may be missing in somebody's build."""
     code = (
         "import vllm.v1.structured_output as module\n"
-        "del module.StructuredOutputManager._fill_bitmasks\n" + LOAD + "print('it works')"
+        "del module.StructuredOutputManager._get_constraint_bounds\n" + LOAD + "print('it works')"
     )
     printed = in_new_process(code, tmp_path)
     assert "it works" in printed
     assert "is not available: this vLLM" in printed
-    assert "_fill_bitmasks" in printed
+    assert "_get_constraint_bounds" in printed
 
 
 def test_what_is_wrapped_is_listed_with_the_source_that_was_tested() -> None:
