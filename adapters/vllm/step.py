@@ -72,9 +72,11 @@ def _in_one_call(original: Callable[..., Any]) -> Callable[..., Any]:
         scheduled_spec_decode_tokens: dict[str, list[int]],
     ) -> Any:
         ids = structured_output_request_ids
+        if not ids:
+            return None
         structured = [requests[name].structured_output_request for name in ids]
         grammars = [request._grammar for request in structured]
-        if not ids or not _are_ours(self, grammars):
+        if not _are_ours(self, grammars):
             _forget(self)
             return original(self, requests, ids, scheduled_spec_decode_tokens)
         bitmask = getattr(self, "_ffwd_bitmask", None)

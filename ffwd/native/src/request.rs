@@ -212,6 +212,10 @@ pub struct PyStepRows {
     held: Vec<Held>,
 }
 
+/// The number of rows; the indices of refused requests; refused drafts, each with the index of its
+/// request.
+type Filled = (usize, Vec<usize>, Vec<(usize, GivenToken)>);
+
 fn error(message: impl Into<String>) -> PyErr {
     BitmaskError::new_err(message.into())
 }
@@ -269,7 +273,7 @@ impl PyStepRows {
         bounds: Vec<(usize, usize, usize, Vec<u32>)>,
         stride: Option<usize>,
         threads: usize,
-    ) -> PyResult<(usize, Vec<usize>, Vec<(usize, GivenToken)>)> {
+    ) -> PyResult<Filled> {
         let mut requests: Vec<PyRefMut<'_, PyEngineRequest>> = requests
             .iter()
             .map(|request| Ok(request.cast_into::<PyEngineRequest>()?.try_borrow_mut()?))

@@ -373,3 +373,50 @@ fn or(row: &mut [u32], other: &[u32]) {
         *word |= other;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::RngExt;
+
+    use super::{TokenId, TokenMask};
+    use ffwd_tokenizer::vocabulary::testing::seeded;
+
+    const WORDS: usize = 400;
+
+    #[test]
+    fn a_row_that_is_replaced_is_a_row_that_is_filled() {
+        let mut random = seeded(41);
+        let bitmaps: Vec<Arc<[u32]>> = (0..2)
+            .map(|_| (0..WORDS).map(|_| random.random_range(0..u32::MAX)).collect())
+            .collect();
+        let mut row = vec![0; WORDS + 3];
+        let mut expected = row.clone();
+        let mut held = TokenMask::default();
+        for _ in 0..2000 {
+            let mut some = |most: u32| -> Vec<TokenId> {
+                let count = random.random_range(0..most);
+                let id = |_| TokenId(random.random_range(0..WORDS as u32 * 32));
+                (0..count).map(id).collect()
+            };
+            let list: Arc<[TokenId]> = some(30).into();
+            let (mut removed, added) = (some(8), some(12));
+            removed.extend(Arc::clone(&list).iter().take(2));
+            let mask = match random.random_range(0..4) {
+                0 => TokenMask::only(TokenId(random.random_range(0..WORDS as u32 * 32))),
+                1 => TokenMask { added: added.into(), ..held.clone() },
+                _ => TokenMask {
+                    base: bitmaps.get(random.random_range(0..3)).cloned(),
+                    list: (random.random_range(0..2) == 0).then_some(list),
+                    removed: removed.into(),
+                    added: added.into(),
+                },
+            };
+            mask.replace(&held, &mut row);
+            mask.fill(&mut expected);
+            assert!(row == expected);
+            held = mask;
+        }
+    }
+}

@@ -52,7 +52,7 @@ pub fn fill_bitmasks(work: Vec<MaskWork<'_>>, threads: Option<usize>) -> Result<
     if left.is_empty() {
         return Ok(());
     }
-    let failed = compute_unknown(&left, threads);
+    let failed = compute_unknown(left.iter().map(|(_, (matcher, _))| *matcher), threads);
     let fill = |matcher: &Matcher, row: &mut [u32]| {
         // A computation that exceeded a limit is not repeated for each row.
         if let Some(error) = matcher.unknown().and_then(|at| failed.get(&key(matcher, at))) {
@@ -159,7 +159,7 @@ struct Unknown {
 }
 
 /// The states whose masks could not be computed.
-type Failed = FxHashMap<BatchKey, EngineError>;
+pub(crate) type Failed = FxHashMap<BatchKey, EngineError>;
 
 fn compute(unknown: Unknown, failed: &Mutex<Failed>) {
     let Unknown { key, compiled, mut meter } = unknown;
@@ -187,10 +187,13 @@ struct Masks {
 }
 
 /// Computes the masks of all states that have none.
-fn compute_unknown(left: &[PlacedWork<'_>], threads: usize) -> Failed {
+pub(crate) fn compute_unknown<'m>(
+    matchers: impl Iterator<Item = &'m Matcher>,
+    threads: usize,
+) -> Failed {
     let mut known = FxHashSet::default();
     let mut unknown: Vec<Unknown> = Vec::new();
-    for (_, (matcher, _)) in left {
+    for matcher in matchers {
         if let Some(at) = matcher.unknown() {
             let key = key(matcher, at);
             if known.insert(key) {

@@ -13,7 +13,7 @@ use crate::mask::token_set::{bits, has_bit};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
 /// Masks with no more tokens are followed by all of them.
-const FEW_TOKENS: usize = 16;
+const FEW_TOKENS: usize = 32;
 
 /// What texts in JSON are made of between their keys and values, and beginnings of those.
 const LIKELY: [&str; 48] = [
@@ -44,10 +44,12 @@ impl Request {
             if request.fill(&mut row, &mut Held::default()).is_err() {
                 break;
             }
-            let few: Vec<TokenId> = bits(&row).take(FEW_TOKENS + 1).collect();
-            let is_few = few.len() <= FEW_TOKENS;
-            let next: &[TokenId] = if is_few { &few } else { &likely };
-            for &token in next.iter().filter(|&&token| is_few || has_bit(&row, token)) {
+            let mut next: Vec<TokenId> = bits(&row).take(FEW_TOKENS + 1).collect();
+            if next.len() > FEW_TOKENS {
+                next = likely.iter().copied().filter(|&token| has_bit(&row, token)).collect();
+            }
+            keep_longest(&vocabulary, &mut next);
+            for token in next {
                 let mut after = request.clone();
                 if matches!(after.accept_one(token.0.into()), Ok(true)) && !after.is_terminated() {
                     waiting.push_back(after);
@@ -62,6 +64,18 @@ impl Request {
         let (generation, state) = self.matcher.bounded(|matcher| matcher.here())?;
         Ok(seen.insert((generation.number, state.0)))
     }
+}
+
+/// Removes tokens that another one begins with: tokenizers mostly take the longer.
+fn keep_longest(vocabulary: &Vocabulary, tokens: &mut Vec<TokenId>) {
+    tokens.sort_unstable_by_key(|&token| vocabulary.text(token));
+    let is_longest = |at: usize| {
+        let text = vocabulary.text(tokens[at]);
+        text.is_empty()
+            || tokens.get(at + 1).is_none_or(|&next| !vocabulary.text(next).starts_with(text))
+    };
+    let kept = (0..tokens.len()).filter(|&at| is_longest(at)).map(|at| tokens[at]).collect();
+    *tokens = kept;
 }
 
 fn likely_tokens(vocabulary: &Vocabulary) -> Vec<TokenId> {

@@ -390,4 +390,3 @@ fn only_allowed(matcher: &Matcher) -> Result<Option<TokenId>, RequestError> {
     let mut allowed = bits(&row);
     Ok(allowed.next().filter(|_| allowed.next().is_none()))
 }
-

@@ -1,21 +1,21 @@
 //! The rows of all requests of an engine's step, drafts included.
 //!
 //! A request has a row for each of its drafts, and one for the token after them. Row `i` is the mask
-//! after the first `i` drafts. First this thread fills the rows whose masks are cached. Then the
-//! others are computed, on several threads if that takes long: requests that wait for the same mask
-//! stay on one thread, so that it is computed once.
-
-use std::time::{Duration, Instant};
+//! after the first `i` drafts. First the rows are filled whose masks are cached, on several threads if
+//! they are many. Then the masks that requests wait for are computed, each once, on several threads if
+//! that takes long; and then the remaining rows are filled.
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::{GivenToken, Held, Request, RequestError};
-use crate::matcher::{helping, BatchKey};
+use crate::matcher::{compute_unknown, helping};
 use ffwd_tokenizer::vocabulary::TokenId;
 
-/// For how long the caller computes masks alone: to wake a thread takes a third of that.
-const ALONE: Duration = Duration::from_micros(if cfg!(test) { 0 } else { 300 });
+/// How many cached rows are worth a thread: they take about as long as to wake it, several times.
+const ROWS_OF_A_THREAD: usize = if cfg!(test) { 2 } else { 512 };
+/// How many requests a thread takes at a time.
+const REQUESTS_AT_ONCE: usize = 8;
 
 /// What fills up the drafts of a request that has fewer than others.
 const PADDING: GivenToken = -1;
@@ -63,50 +63,60 @@ enum Halt {
     Failed(RequestError),
 }
 
+/// Requests with their positions.
+type Placed<'w> = Vec<(usize, StepWork<'w>)>;
+
 /// Fills the rows of all requests, on at most `threads` threads. It fails for none of them: what
 /// became of them besides is returned by their position.
 pub fn fill_step(work: Vec<StepWork<'_>>, threads: usize) -> Vec<(usize, Outcome)> {
-    let mut outcomes = Vec::new();
-    let mut groups: FxHashMap<Option<BatchKey>, Vec<(usize, StepWork<'_>)>> = FxHashMap::default();
-    for (at, mut work) in work.into_iter().enumerate() {
-        match work.walk(false) {
-            Ok(outcome) => outcomes.extend(outcome.map(|outcome| (at, outcome))),
-            Err(Halt::Unknown) => {
-                groups.entry(work.request.matcher.unknown_key()).or_default().push((at, work));
-            }
-            Err(Halt::Failed(error)) => outcomes.push((at, work.give_up(&error))),
-        }
-    }
-    let mut groups: Vec<Vec<(usize, StepWork<'_>)>> = groups.into_values().collect();
-    let begun = Instant::now();
-    while begun.elapsed() < ALONE {
-        let Some(group) = groups.pop() else { break };
-        fill_group(group, &mut outcomes);
-    }
-    if !groups.is_empty() {
-        let helpers = groups.len().min(threads).saturating_sub(1);
-        let shared = Mutex::new((groups.into_iter(), outcomes));
-        helping(helpers, &|| loop {
-            let Some(group) = shared.lock().0.next() else { return };
-            let mut found = Vec::new();
-            fill_group(group, &mut found);
-            shared.lock().1.extend(found);
-        });
-        outcomes = shared.into_inner().1;
+    let rows: usize = work.iter().map(|work| work.held.len()).sum();
+    let helpers = (rows / ROWS_OF_A_THREAD).min(threads).saturating_sub(1);
+    let unseen = Mutex::new(work.into_iter().enumerate());
+    let found = Mutex::new((Vec::new(), Placed::new()));
+    helping(helpers, &|| fill_cached(&unseen, &found));
+    let (mut outcomes, mut waiting) = found.into_inner();
+    // A row of forced text needs no mask.
+    let is_open = |work: &mut StepWork<'_>| matches!(work.request.next_forced(), Ok(None));
+    let open: Vec<bool> = waiting.iter_mut().map(|(_, work)| is_open(work)).collect();
+    let matchers = waiting.iter().zip(&open).filter(|(_, &open)| open);
+    let failed = compute_unknown(matchers.map(|((_, work), _)| &work.request.matcher), threads);
+    for (at, mut work) in waiting {
+        // A computation that exceeded a limit is not repeated for each request.
+        let error = work.request.matcher.unknown_key().and_then(|key| failed.get(&key));
+        let outcome = match error {
+            Some(error) => Some(work.give_up(&error.clone().into())),
+            None => match work.walk(true) {
+                Ok(outcome) => outcome,
+                Err(Halt::Failed(error)) => Some(work.give_up(&error)),
+                // Everything was computed on the way.
+                Err(Halt::Unknown) => None,
+            },
+        };
+        outcomes.extend(outcome.map(|outcome| (at, outcome)));
     }
     outcomes.sort_unstable_by_key(|&(at, _)| at);
     outcomes
 }
 
-fn fill_group(group: Vec<(usize, StepWork<'_>)>, outcomes: &mut Vec<(usize, Outcome)>) {
-    for (at, mut work) in group {
-        let outcome = match work.walk(true) {
-            Ok(outcome) => outcome,
-            Err(Halt::Failed(error)) => Some(work.give_up(&error)),
-            // Everything was computed on the way.
-            Err(Halt::Unknown) => None,
-        };
-        outcomes.extend(outcome.map(|outcome| (at, outcome)));
+/// Takes requests until none is left, and fills their rows if their masks are cached.
+fn fill_cached<'w>(
+    unseen: &Mutex<std::iter::Enumerate<std::vec::IntoIter<StepWork<'w>>>>,
+    found: &Mutex<(Vec<(usize, Outcome)>, Placed<'w>)>,
+) {
+    loop {
+        let taken: SmallVec<[(usize, StepWork<'w>); REQUESTS_AT_ONCE]> =
+            unseen.lock().by_ref().take(REQUESTS_AT_ONCE).collect();
+        if taken.is_empty() {
+            return;
+        }
+        for (at, mut work) in taken {
+            match work.walk(false) {
+                Ok(None) => {}
+                Ok(Some(outcome)) => found.lock().0.push((at, outcome)),
+                Err(Halt::Failed(error)) => found.lock().0.push((at, work.give_up(&error))),
+                Err(Halt::Unknown) => found.lock().1.push((at, work)),
+            }
+        }
     }
 }
 

@@ -347,3 +347,27 @@ fn partial_tokenization_and_healing_hold_however_the_text_goes_on() {
         }
     }
 }
+
+#[test]
+fn contexts_by_number_are_those_that_are_followed() {
+    for (name, tokenizer) in tokenizers() {
+        let canonicality = Canonicality::new(tokenizer.clone()).unwrap();
+        let known = KnownContexts::default();
+        let mut rng = seeded(42);
+        let width = tokenizer.table().width() as u32;
+        for _ in 0..200 {
+            let mut context = canonicality.start();
+            let mut id = known.id(&context).unwrap();
+            let mut tokens = encode(&tokenizer, &random_text(&mut rng, 12));
+            if rng.random_range(0..2) == 0 {
+                tokens.insert(tokens.len() / 2, TokenId(rng.random_range(0..width)));
+            }
+            for token in tokens {
+                context = canonicality.follow(&context, token).0;
+                id = known.after(&canonicality, id, token).unwrap();
+                assert_eq!(known.context(id).as_ref(), Some(&context), "{name}");
+                assert_eq!(known.id(&context), Some(id), "{name}");
+            }
+        }
+    }
+}
