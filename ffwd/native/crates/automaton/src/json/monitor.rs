@@ -1,6 +1,5 @@
 //! One alternative of an object: what it says of each key, and whether it may still be met.
 
-use crate::stacks::ids::NameId;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use crate::error::EngineError;
 use crate::json::cases::Cases;
 use crate::json::exclusion_set::ExclusionSet;
 use crate::json::name_set::NameSet;
+use crate::stacks::ids::NameId;
 use ffwd_bounds::meter;
 use ffwd_json_schema::{ObjectSpec, Property, SchemaId, SchemaSet};
 use ffwd_regular::expr::Verdict;

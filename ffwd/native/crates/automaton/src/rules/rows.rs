@@ -20,6 +20,9 @@ use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
+/// What tells lexemes of one row apart.
+type Competitor<L> = (L, StackId, Longest);
+
 impl Rules {
     pub(crate) fn family_lexeme(
         &self,
@@ -76,14 +79,14 @@ impl Rules {
         row: &[RowMember<L::Label>],
         labels: &mut L,
     ) -> Result<(), EngineError> {
-        let mut by_stack: BTreeMap<(L::Label, StackId, Longest), Vec<Ast>> = BTreeMap::new();
+        let mut by_stack: BTreeMap<Competitor<L::Label>, Vec<Ast>> = BTreeMap::new();
         for one in row {
             if let Some(Leaf::Lexeme { language, .. }) = self.program.leaves.get(&one.node) {
                 let key = (one.label, one.after, one.lexing);
                 by_stack.entry(key).or_default().push(language.clone());
             }
         }
-        let row: Vec<((L::Label, StackId, Longest), Ast)> =
+        let row: Vec<(Competitor<L::Label>, Ast)> =
             by_stack.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
         let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
         let nowhere = self.union(on, &[])?;
