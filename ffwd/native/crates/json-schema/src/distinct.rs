@@ -2,7 +2,7 @@
 //! be so that they can.
 
 use super::counting::Source;
-use super::error::SchemaError;
+use super::error::Result;
 use super::filling::Filling;
 use super::intern::Demand;
 use super::satisfy::{Context, Solver};
@@ -26,7 +26,7 @@ impl Solver {
         context: Context<'_>,
         spec: &ArraySpec,
         came: &[ValueId],
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         if spec.asks_for_nothing() {
             return Ok(true);
         }
@@ -46,7 +46,7 @@ impl Solver {
         spec: &ArraySpec,
         came: &[ValueId],
         tests: &[(SchemaId, bool)],
-    ) -> Result<Option<Vec<ValueId>>, SchemaError> {
+    ) -> Result<Option<Vec<ValueId>>> {
         if spec.asks_for_nothing() {
             return Ok(Some(Vec::new()));
         }
@@ -74,7 +74,7 @@ impl Solver {
         &mut self,
         context: Context<'_>,
         spec: &ArraySpec,
-    ) -> Result<Option<Vec<ValueId>>, SchemaError> {
+    ) -> Result<Option<Vec<ValueId>>> {
         let filling = Filling::new(self, context, &mut Source::Known, spec, MAX_CONTESTED)?;
         Ok(filling.contested())
     }

@@ -9,7 +9,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::completion::search::Completing;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::lengths::{array_length, name_length, Lengths, UNKNOWN};
 use crate::json::object_state::LEAST_MEMBER;
@@ -49,12 +49,12 @@ struct Fixpoint<'a> {
 
 impl Completing<'_> {
     /// About how many bytes must follow on a stack until the text is complete.
-    pub(crate) fn estimate(&self, stack: StackId) -> Result<u32, EngineError> {
+    pub(crate) fn estimate(&self, stack: StackId) -> Result<u32> {
         self.estimate_within(stack, MAX_UNIONS)
     }
 
     /// `depth`: into how many unions of stacks it looks, one within the other.
-    fn estimate_within(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
+    fn estimate_within(&self, stack: StackId, depth: usize) -> Result<u32> {
         let mut above = Vec::new();
         let mut at = stack;
         let mut sum = loop {
@@ -79,7 +79,7 @@ impl Completing<'_> {
     /// Of a stack with a member of an object on top, or of what lies above: the shortest value is
     /// often one that an alternative with much still to come asks for, so both are looked at together.
     /// 0 for other stacks.
-    fn estimate_member(&self, stack: StackId) -> Result<u32, EngineError> {
+    fn estimate_member(&self, stack: StackId) -> Result<u32> {
         let &Cell { frame, parent, .. } = self.automaton.cell(stack);
         let (Some(json), Frame::AwaitMember(_)) =
             (self.automaton.json(), self.automaton.cell(parent).frame)
@@ -109,12 +109,7 @@ impl Completing<'_> {
     /// About how many bytes follow after a member's value for which one of some schemas of its query
     /// holds. The stacks below are known by then for all that their own alternatives may be, so this
     /// does not go deep.
-    fn estimate_after(
-        &self,
-        json: &Json,
-        stack: StackId,
-        holds: Verdict,
-    ) -> Result<u32, EngineError> {
+    fn estimate_after(&self, json: &Json, stack: StackId, holds: Verdict) -> Result<u32> {
         let &Cell { frame, parent, .. } = self.automaton.cell(stack);
         let Frame::AwaitMember(pending) = frame else { return self.estimate(stack) };
         if let Some(&known) = self.automaton.completions.estimates.lock().after.get(&(stack, holds))
@@ -130,12 +125,7 @@ impl Completing<'_> {
     }
 
     /// The least of some ways to end what lies on a stack, each with what holds then.
-    fn least_after(
-        &self,
-        json: &Json,
-        stack: StackId,
-        ways: Vec<(u32, Verdict)>,
-    ) -> Result<u32, EngineError> {
+    fn least_after(&self, json: &Json, stack: StackId, ways: Vec<(u32, Verdict)>) -> Result<u32> {
         meter::charge(1 + ways.len())?;
         let mut least = UNKNOWN;
         for (length, holds) in ways {
@@ -146,7 +136,7 @@ impl Completing<'_> {
     }
 
     /// Of the frame on top alone. A frame that waits for a value counts what comes after it.
-    fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
+    fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32> {
         let &Cell { frame, .. } = self.automaton.cell(stack);
         if let Frame::Lexeme(lexeme) = frame {
             let lexeme = self.automaton.lexeme(lexeme);
@@ -187,7 +177,7 @@ impl Completing<'_> {
     }
 
     /// Estimates a frame of rules.
-    fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32, EngineError> {
+    fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32> {
         let Some(rules) = self.automaton.rules() else { return Ok(0) };
         let symbols = &rules.symbols;
         let of = |symbol: SymbolId| match symbols.is_nullable(symbol) {
@@ -246,7 +236,7 @@ impl Completing<'_> {
     }
 
     /// About the length of a shortest value that satisfies a schema.
-    fn estimate_schema(&self, json: &Json, schema: SchemaId) -> Result<u32, EngineError> {
+    fn estimate_schema(&self, json: &Json, schema: SchemaId) -> Result<u32> {
         let mut estimates = self.automaton.completions.estimates.lock();
         if let Some(&known) = estimates.schemas.get(&schema) {
             return Ok(known);
@@ -273,7 +263,7 @@ impl Completing<'_> {
 }
 
 impl Fixpoint<'_> {
-    fn of(&mut self, schema: SchemaId) -> Result<u32, EngineError> {
+    fn of(&mut self, schema: SchemaId) -> Result<u32> {
         self.ask(schema);
         loop {
             let mut changed = false;
@@ -300,7 +290,7 @@ impl Fixpoint<'_> {
         UNKNOWN
     }
 
-    fn improve(&mut self, schema: SchemaId) -> Result<bool, EngineError> {
+    fn improve(&mut self, schema: SchemaId) -> Result<bool> {
         let before = self.order.len();
         let length = self.length(schema)?;
         let known = self.known.get(&schema).copied();
@@ -311,7 +301,7 @@ impl Fixpoint<'_> {
         Ok(better || self.order.len() > before)
     }
 
-    fn length(&mut self, schema: SchemaId) -> Result<u32, EngineError> {
+    fn length(&mut self, schema: SchemaId) -> Result<u32> {
         let normal = self.json.schema.normal(schema)?;
         let mut least = self.scalar(schema)?;
         for spec in &normal.objects {
@@ -326,7 +316,7 @@ impl Fixpoint<'_> {
     }
 
     /// The shortest literal, number or string.
-    fn scalar(&mut self, schema: SchemaId) -> Result<u32, EngineError> {
+    fn scalar(&mut self, schema: SchemaId) -> Result<u32> {
         if let Some(&known) = self.scalars.get(&schema) {
             return Ok(known);
         }

@@ -1,7 +1,7 @@
 //! Parts of a value that leave values without end: an item in which one is still to come differs from
 //! any number of others.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::json::compared::Compared;
 use crate::json::punctuation::index;
 use crate::stacks::cells::Cell;
@@ -29,7 +29,7 @@ impl<O: On> Compared<'_, O> {
         thread: &Thread,
         level: StackId,
         stays: bool,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
         let begun = match (frame, thread.lexeme) {
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
@@ -66,7 +66,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether the value that a stack stands in or after may be continued without end before a level.
-    fn is_endless_from(&self, stack: StackId, level: StackId) -> Result<bool, EngineError> {
+    fn is_endless_from(&self, stack: StackId, level: StackId) -> Result<bool> {
         let mut at = stack;
         while at != level && at != StackId::END {
             let &Cell { frame, parent, .. } = self.on.cell(at);
@@ -80,7 +80,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether tokens that a thread of any history reads within its lexeme are beside all items that
     /// came, and whether the item is still endless where it stands.
-    pub fn stays_endless(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub fn stays_endless(&self, thread: &Thread) -> Result<bool> {
         let (frame, level) = (self.on.cell(thread.stack).frame, self.on.level(thread.stack));
         if level == StackId::END || self.history_of(level).is_none() {
             // A level further out is looked at where the item at this one ends.
@@ -95,7 +95,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether the item that a stack stands in has values without end, whatever has come before.
-    pub fn is_endless_at(&self, stack: StackId) -> Result<bool, EngineError> {
+    pub fn is_endless_at(&self, stack: StackId) -> Result<bool> {
         let level = self.on.level(stack);
         if level == StackId::END {
             return Ok(true);
@@ -104,7 +104,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Returns whether any characters continue a string, even after its opening quote.
-    fn takes_anything(&self, lexeme: LexemeId, state: LexState) -> Result<bool, EngineError> {
+    fn takes_anything(&self, lexeme: LexemeId, state: LexState) -> Result<bool> {
         let lexeme = self.on.lexeme(lexeme);
         if lexeme.spec().spelling != Spelling::JsonString {
             return Ok(false);
@@ -114,7 +114,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a frame leaves room for values without end. It may say no where that is hard to tell.
-    fn is_endless(&self, frame: Frame, depth: usize) -> Result<bool, EngineError> {
+    fn is_endless(&self, frame: Frame, depth: usize) -> Result<bool> {
         match self.json.rivals.endless.lock().get(&frame) {
             Some(None) => return Ok(true),
             Some(&Some(searched)) if searched >= depth => return Ok(false),
@@ -153,11 +153,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a value that has not begun can be one of infinitely many.
-    pub(crate) fn is_endless_query(
-        &self,
-        query: QueryId,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_query(&self, query: QueryId, depth: usize) -> Result<bool> {
         let starts = self.json.value_starts(self.on, query)?;
         for scalar in &starts.scalars {
             if self.is_endless_scalar(scalar.lexeme)? {
@@ -170,12 +166,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether a container that a query allows, and that begins with a lexeme, can be one of
     /// infinitely many.
-    fn are_some_endless(
-        &self,
-        query: QueryId,
-        opening: u32,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
+    fn are_some_endless(&self, query: QueryId, opening: u32, depth: usize) -> Result<bool> {
         let starts = self.json.value_starts(self.on, query)?;
         let depth = depth.saturating_sub(1);
         if opening == index::OPEN_ARRAY {
@@ -194,7 +185,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a scalar has values without end, or more than any text can hold.
-    pub(crate) fn is_endless_scalar(&self, index: LexemeId) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_scalar(&self, index: LexemeId) -> Result<bool> {
         let lexeme = self.on.lexeme(index);
         let start = lexeme.start();
         if lexeme.spec().spelling == Spelling::JsonString {
@@ -206,7 +197,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether a string can go on in more ways than any text can hold. It may say no where that is
     /// hard to tell.
-    fn has_many_texts(&self, index: LexemeId, state: LexState) -> Result<bool, EngineError> {
+    fn has_many_texts(&self, index: LexemeId, state: LexState) -> Result<bool> {
         let lexeme = self.on.lexeme(index);
         if lexeme.spec().spelling != Spelling::JsonString || lexeme.listed(state).is_some() {
             return Ok(false);
@@ -220,7 +211,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether a thread is in a string, in a member of an item, that can end in more ways than a
     /// number.
-    pub(crate) fn has_more_texts(&self, thread: &Thread, number: u64) -> Result<bool, EngineError> {
+    pub(crate) fn has_more_texts(&self, thread: &Thread, number: u64) -> Result<bool> {
         let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
             (self.on.cell(thread.stack).frame, thread.lexeme)
         else {
@@ -244,11 +235,7 @@ impl<O: On> Compared<'_, O> {
     /// Whether a number without an exponent can go on in more ways than any text can hold: that many
     /// digits may follow, after a zero, none of which makes a difference to what comes after it. It may
     /// say no where that is hard to tell.
-    pub(crate) fn has_many_numbers(
-        &self,
-        index: LexemeId,
-        state: LexState,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn has_many_numbers(&self, index: LexemeId, state: LexState) -> Result<bool> {
         let lexeme = self.on.lexeme(index);
         if lexeme.spec().spelling != Spelling::Utf8 {
             return Ok(false);
@@ -276,11 +263,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a thread is in the middle of a number that many digits may follow.
-    pub(crate) fn is_endless_number(
-        &self,
-        thread: &Thread,
-        lexeme: LexemeId,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_number(&self, thread: &Thread, lexeme: LexemeId) -> Result<bool> {
         if !self.has_many_numbers(lexeme, thread.lex_state())? {
             return Ok(false);
         }
@@ -291,7 +274,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a thread stands before a number that can be one of infinitely many.
-    pub(crate) fn begins_endless_number(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub(crate) fn begins_endless_number(&self, thread: &Thread) -> Result<bool> {
         let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
             (self.on.cell(thread.stack).frame, thread.lexeme)
         else {
@@ -309,7 +292,7 @@ impl<O: On> Compared<'_, O> {
         state: ObjectStateId,
         node: KeyNodeId,
         depth: usize,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         // Whatever lies below the object.
         let stack = self.on.push(Frame::ObjectKey(state), StackId::END)?;
         let node = self.json.keys.node(node);
@@ -328,11 +311,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether any number of digits may follow in a state of a number.
-    pub(crate) fn takes_digits(
-        &self,
-        lexeme: LexemeId,
-        state: Option<LexState>,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn takes_digits(&self, lexeme: LexemeId, state: Option<LexState>) -> Result<bool> {
         let Some(state) = state else { return Ok(false) };
         let lexeme = self.on.lexeme(lexeme);
         let stays = |byte| Ok::<_, EngineError>(lexeme.next(state, byte)? == Some(state));

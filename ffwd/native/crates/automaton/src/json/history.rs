@@ -11,7 +11,7 @@ use std::ops::Range;
 use parking_lot::Mutex;
 use rustc_hash::FxHasher;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::members::KnownMembers;
 use crate::json::used_keys::{UsedId, UsedKeys};
 use ffwd_bounds::error::LimitExceeded;
@@ -59,7 +59,7 @@ impl Histories {
         set: &SchemaSet,
         history: UsedId,
         item: &[u8],
-    ) -> Result<Option<UsedId>, EngineError> {
+    ) -> Result<Option<UsedId>> {
         let key = key_of(set, item)?;
         if self.find(history, &key).is_some_and(|node| self.sets.ends(node)) {
             return Ok(None);
@@ -78,12 +78,7 @@ impl Histories {
     }
 
     /// Whether an item is in the set.
-    pub(crate) fn has(
-        &self,
-        set: &SchemaSet,
-        history: UsedId,
-        item: &[u8],
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn has(&self, set: &SchemaSet, history: UsedId, item: &[u8]) -> Result<bool> {
         let key = key_of(set, item)?;
         Ok(self.find(history, &key).is_some_and(|node| self.sets.ends(node)))
     }
@@ -95,11 +90,7 @@ impl Histories {
     }
 
     /// The items of the set, as schemas of what equals them, sorted.
-    pub(crate) fn items(
-        &self,
-        set: &SchemaSet,
-        history: UsedId,
-    ) -> Result<Vec<SchemaId>, EngineError> {
+    pub(crate) fn items(&self, set: &SchemaSet, history: UsedId) -> Result<Vec<SchemaId>> {
         let mut items = Vec::new();
         let mut pending: Vec<(UsedId, Vec<u8>)> = vec![(history, Vec::new())];
         while let Some((node, key)) = pending.pop() {
@@ -126,12 +117,7 @@ impl Histories {
     }
 
     /// The containers that agree with what is written of one so far: a set of their ids, as nibbles.
-    pub(crate) fn agreed(
-        &self,
-        set: &SchemaSet,
-        history: UsedId,
-        item: &[u8],
-    ) -> Result<UsedId, EngineError> {
+    pub(crate) fn agreed(&self, set: &SchemaSet, history: UsedId, item: &[u8]) -> Result<UsedId> {
         let kind = item.first().and_then(|&kind| self.sets.child(history, kind));
         let Some(all) = kind else { return Ok(UsedId::EMPTY) };
         let is_array = item.first() == Some(&b'[');
@@ -156,7 +142,7 @@ impl Histories {
         set: &SchemaSet,
         history: UsedId,
         item: &[u8],
-    ) -> Result<Agreeing, EngineError> {
+    ) -> Result<Agreeing> {
         if item.is_empty() {
             return Ok(Agreeing::Many(u32::MAX));
         }

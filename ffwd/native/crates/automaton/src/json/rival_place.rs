@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::compared::Compared;
 use crate::json::history::Histories;
 use crate::json::members::{open_place, OpenPlace, Step};
@@ -194,7 +194,7 @@ struct Visit {
 
 impl<O: On> Compared<'_, O> {
     /// What a thread writes of an item, beside the items that came.
-    pub fn beside(&self, thread: &Thread) -> Result<Beside, EngineError> {
+    pub fn beside(&self, thread: &Thread) -> Result<Beside> {
         if !self.on.has_history(thread.stack) {
             return Ok(Beside::Nothing);
         }
@@ -270,12 +270,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// What the containers that agree with an item so far have where a thread is in it.
-    fn member_values(
-        &self,
-        thread: &Thread,
-        history: UsedId,
-        mut item: Vec<u8>,
-    ) -> Result<Agreed, EngineError> {
+    fn member_values(&self, thread: &Thread, history: UsedId, mut item: Vec<u8>) -> Result<Agreed> {
         if item.is_empty() {
             return Ok(Agreed::Unknown);
         }
@@ -320,7 +315,7 @@ impl<O: On> Compared<'_, O> {
         history: UsedId,
         item: &[u8],
         is_only: bool,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         match self.member_values(thread, history, item.to_vec())? {
             Agreed::None => Ok(true),
             Agreed::Values(MemberValues { written, .. }) if has_exponent(&written) => Ok(false),
@@ -370,11 +365,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// What a scalar can become from a place, and a state of its lexeme, on.
-    pub fn left_at(
-        &self,
-        place: RivalPlace,
-        (index, state): (LexemeId, LexState),
-    ) -> Result<Left, EngineError> {
+    pub fn left_at(&self, place: RivalPlace, (index, state): (LexemeId, LexState)) -> Result<Left> {
         self.scalar_left(place, (index, state))
     }
 
@@ -382,7 +373,7 @@ impl<O: On> Compared<'_, O> {
         &self,
         place: RivalPlace,
         (index, state): (LexemeId, LexState),
-    ) -> Result<Left, EngineError> {
+    ) -> Result<Left> {
         let histories = &self.json.histories;
         if state.accepts() && !place.is_used(histories) {
             return Ok(Left::Something);
@@ -466,7 +457,7 @@ impl<O: On> Compared<'_, O> {
         &self,
         place: RivalPlace,
         (index, state): (LexemeId, LexState),
-    ) -> Result<Option<Left>, EngineError> {
+    ) -> Result<Option<Left>> {
         if let Some(&known) = self.json.rivals.left.lock().get(&(place, index, state)) {
             return Ok(Some(known));
         }

@@ -3,7 +3,7 @@
 //! If the next member can be more than as many items have this one, some value of it makes the item
 //! one that has not come, and no token of this one is ruled out.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::compared::Compared;
 use crate::json::tables::Json;
@@ -23,7 +23,7 @@ const MAX_INTEGERS: u32 = 4096;
 impl<O: On> Compared<'_, O> {
     /// In how many ways an item goes on after the member that a thread is in the middle of, at
     /// least. The item lies in no other one, and no other one lies in it.
-    pub fn room_after(&self, thread: &Thread) -> Result<u32, EngineError> {
+    pub fn room_after(&self, thread: &Thread) -> Result<u32> {
         let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
             (thread.lexeme, self.on.cell(thread.stack).frame)
         else {
@@ -43,7 +43,7 @@ impl<O: On> Compared<'_, O> {
         Ok(room)
     }
 
-    fn find_room(&self, thread: &Thread) -> Result<u32, EngineError> {
+    fn find_room(&self, thread: &Thread) -> Result<u32> {
         let level = self.on.cell(self.on.level(thread.stack)).height;
         let ends_item = self.on.cell(thread.stack).ends_compared_item;
         let text = match ends_item && self.json.ends_compared_item(self.on, thread)? {
@@ -85,7 +85,7 @@ fn scalar_start<O: On>(
 }
 
 /// How many values a lexeme has, at least.
-fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
+fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32> {
     let start = lexeme.start();
     if lexeme.spec().spelling != Spelling::JsonString {
         return count_plain(lexeme, start);
@@ -102,7 +102,7 @@ fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
 
 /// How many texts of a lexeme are literals, or digits without a zero before them: each of these is
 /// another value.
-fn count_plain(lexeme: &Lexeme, start: LexState) -> Result<u32, EngineError> {
+fn count_plain(lexeme: &Lexeme, start: LexState) -> Result<u32> {
     let mut count = 0;
     for byte in *b"ntf" {
         count += u32::from(lexeme.next(start, byte)?.is_some());

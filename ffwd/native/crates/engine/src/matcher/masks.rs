@@ -6,7 +6,7 @@ use super::preamble::Stage;
 use super::{state_in, Matcher};
 use crate::engine::Generation;
 use crate::mask::token_set::{bits, clear_bits, set_bits};
-use ffwd_automaton::{EngineError, StateId};
+use ffwd_automaton::{EngineError, Result, StateId};
 use ffwd_tokenizer::canonical::Restricted;
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -49,7 +49,7 @@ impl Matcher {
 
     /// Overwrites a bitmask row with the allowed tokens. After the end these are the end tokens, so
     /// that a finished row of a batch can be sampled.
-    pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<()> {
         if self.fill_known(row) {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl Matcher {
     }
 
     /// Overwrites a row with what the grammar allows.
-    pub(crate) fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub(crate) fn fill_by_grammar(&self, row: &mut [u32]) -> Result<()> {
         let (generation, state) = self.here()?;
         let Generation { automaton, masker, .. } = &**generation;
         let left = self.prefix_left();
@@ -88,7 +88,7 @@ impl Matcher {
     }
 
     /// Takes out of a mask what is not canonical, unless nothing would be left.
-    fn restrict(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    fn restrict(&self, row: &mut [u32]) -> Result<()> {
         let masks = self.compiled.engine.canonical_masks();
         let (Some(masks), Some((canonicality, context)), Some(tracked)) =
             (masks, self.context(), &self.tracked)
@@ -118,7 +118,7 @@ impl Matcher {
     }
 
     /// Returns the allowed tokens, sorted; none after the end.
-    pub fn allowed(&self) -> Result<Vec<TokenId>, EngineError> {
+    pub fn allowed(&self) -> Result<Vec<TokenId>> {
         if self.terminated {
             return Ok(Vec::new());
         }
