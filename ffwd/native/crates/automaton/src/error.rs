@@ -16,6 +16,9 @@ pub enum EngineError {
     Schema(#[from] SchemaError),
 }
 
+/// What a growing automaton returns.
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;
+
 impl EngineError {
     /// The budget that ran out, if the error is a limit.
     pub fn exceeded(&self) -> Option<LimitExceeded> {

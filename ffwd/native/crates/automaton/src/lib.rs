@@ -57,6 +57,7 @@ pub use completion::search::Completing;
 pub use completion::search::EndingText;
 pub use completion::search::MAX_COMPLETION_STEPS;
 pub use error::EngineError;
+pub use error::Result;
 pub use explain::expected;
 pub use explain::expected::Explaining;
 pub use explain::obstacle;

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::document::NodeId;
-use super::error::SchemaError;
+use super::error::{Result, SchemaError};
 use super::expand::in_place_nodes;
 use super::program::Program;
 use super::schema::{InPlace, Meaning};
@@ -25,7 +25,7 @@ enum Colour {
 
 impl Program {
     /// Opens circles of references and `allOf`, and refuses other ones.
-    pub(super) fn settle_circles(&mut self) -> Result<(), SchemaError> {
+    pub(super) fn settle_circles(&mut self) -> Result<()> {
         if self.circle().is_none() {
             return Ok(());
         }

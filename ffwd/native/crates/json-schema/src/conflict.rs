@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use super::dialect::Keyword;
 use super::document::{Document, NodeId, Value};
 use super::emptiness::Emptiness;
-use super::error::{shortened, SchemaError, SchemaErrorKind};
+use super::error::{shortened, Result, SchemaError, SchemaErrorKind};
 use super::expand::Expander;
 use super::options::SchemaOptions;
 use super::program::Program;
@@ -469,7 +469,7 @@ impl Conflict {
         }
     }
 
-    fn verdict(&self, document: Document, effort: &mut u64) -> Result<bool, SchemaError> {
+    fn verdict(&self, document: Document, effort: &mut u64) -> Result<bool> {
         let options = &self.options;
         let program = Program::of_document(document, self.root, options)?;
         *effort += 4 * program.schemas.len() as u64;

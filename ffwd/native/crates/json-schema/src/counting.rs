@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::alternatives::Alternatives;
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result};
 use super::evidence::{ObjectWay, Way};
 use super::filling::Filling;
 use super::languages::MAX_TEXTS;
@@ -205,7 +205,7 @@ impl Solver {
         context: Context<'_>,
         schema: SchemaId,
         enough: u64,
-    ) -> Result<Count, SchemaError> {
+    ) -> Result<Count> {
         let count = self.count_within(context, schema, enough, usize::MAX)?;
         Ok(count.unwrap_or(Count::AtLeast(0)))
     }
@@ -252,7 +252,7 @@ impl Solver {
         context: Context<'_>,
         schema: SchemaId,
         avoided: &[ValueId],
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         Ok(match self.count(context, schema, avoided.len() as u64 + 1)? {
             Count::AtLeast(_) => true,
             Count::Few(values) => values.iter().any(|value| avoided.binary_search(value).is_err()),
@@ -278,7 +278,7 @@ impl Solver {
         source: &mut Source<'_>,
         schema: SchemaId,
         enough: u64,
-    ) -> Result<Count, SchemaError> {
+    ) -> Result<Count> {
         let run = match source {
             Source::Known => return self.count(context, schema, enough),
             Source::Soon { .. } => {
@@ -319,7 +319,7 @@ impl Solver {
         run: &mut Run,
         root: SchemaId,
         enough: u64,
-    ) -> Result<Count, SchemaError> {
+    ) -> Result<Count> {
         self.look(context, &mut Source::Run(run), root, enough)?;
         while run.visits > 0 {
             let Some(id) = run.pending.pop_front() else { break };
@@ -353,12 +353,7 @@ impl Solver {
     }
 
     /// The values that can be built of those found so far.
-    fn values_of(
-        &mut self,
-        context: Context<'_>,
-        run: &mut Run,
-        id: SchemaId,
-    ) -> Result<Count, SchemaError> {
+    fn values_of(&mut self, context: Context<'_>, run: &mut Run, id: SchemaId) -> Result<Count> {
         let alternatives = self.expander.alternatives(context.program, id)?;
         let mut found = Collected::new(run.cap);
         if let Some(node) = run.nodes.get(&id) {
@@ -490,7 +485,7 @@ impl Solver {
         at: (SchemaId, usize),
         spec: &Arc<ObjectSpec>,
         found: &mut Collected,
-    ) -> Result<(), SchemaError> {
+    ) -> Result<()> {
         if spec.excluded.is_empty() {
             return self.members(context, run, spec, found);
         }
@@ -555,7 +550,7 @@ impl Solver {
         context: Context<'_>,
         id: SchemaId,
         spec: &Arc<ObjectSpec>,
-    ) -> Result<Arc<[ObjectWay]>, SchemaError> {
+    ) -> Result<Arc<[ObjectWay]>> {
         let mut open = vec![ObjectWay::new(spec.clone())];
         let mut done = Vec::new();
         while let Some(way) = open.pop() {
@@ -575,7 +570,7 @@ impl Solver {
         run: &mut Run,
         id: SchemaId,
         way: &ObjectWay,
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         let mut open = vec![Way::Object(way.clone())];
         while let Some(way) = open.pop() {
             let needs = match way {
@@ -614,7 +609,7 @@ impl Solver {
         run: &mut Run,
         spec: &ObjectSpec,
         found: &mut Collected,
-    ) -> Result<(), SchemaError> {
+    ) -> Result<()> {
         let mut source = Source::Run(run);
         let mut members: Vec<(Arc<str>, Count)> = Vec::new();
         for property in spec.properties.iter().filter(|property| property.required) {

@@ -2,7 +2,7 @@
 //! must avoid.
 
 use super::counting::Source;
-use super::error::SchemaError;
+use super::error::Result;
 use super::filling::Filling;
 use super::intern::Demand;
 use super::satisfy::{Context, Solver};
@@ -26,7 +26,7 @@ impl Solver {
         context: Context<'_>,
         spec: &ArraySpec,
         came: &[ValueId],
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         if spec.asks_for_nothing() {
             return Ok(true);
         }
@@ -46,7 +46,7 @@ impl Solver {
         spec: &ArraySpec,
         came: &[ValueId],
         tests: &[(SchemaId, bool)],
-    ) -> Result<Option<Vec<ValueId>>, SchemaError> {
+    ) -> Result<Option<Vec<ValueId>>> {
         if spec.asks_for_nothing() {
             return Ok(Some(Vec::new()));
         }

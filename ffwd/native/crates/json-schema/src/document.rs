@@ -1,7 +1,7 @@
 //! JSON documents in one arena: nodes are numbered in document order, know their parent, and hold
 //! their numbers as written. The first document is the schema; what it refers to follows it.
 
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result, SchemaError};
 use super::parser::Parser;
 
 /// A value in a document. Numbers grow in document order; the root of the first one is 0.
@@ -148,7 +148,7 @@ pub struct DocumentLimits {
 }
 
 impl Document {
-    pub fn parse(text: &str, limits: DocumentLimits) -> Result<Self, SchemaError> {
+    pub fn parse(text: &str, limits: DocumentLimits) -> Result<Self> {
         let mut document = Self::default();
         document.nodes.reserve(text.len() / 16);
         document.members.reserve(text.len() / 24);
@@ -156,7 +156,7 @@ impl Document {
     }
 
     /// Reads several schemas, each with its name in messages, below a root that is no schema.
-    pub fn of_parts(parts: &[(String, &str)], limits: DocumentLimits) -> Result<Self, SchemaError> {
+    pub fn of_parts(parts: &[(String, &str)], limits: DocumentLimits) -> Result<Self> {
         let mut document = Self::default();
         document.roots.push(Root { node: NodeId::ROOT, uri: "".into(), name: "".into() });
         document.nodes.push(Node { kind: Kind::Null, parent: NodeId::ROOT });
@@ -173,12 +173,7 @@ impl Document {
     }
 
     /// Reads another document. The limits cover all documents together.
-    pub fn append(
-        self,
-        uri: &str,
-        text: &str,
-        limits: DocumentLimits,
-    ) -> Result<Self, SchemaError> {
+    pub fn append(self, uri: &str, text: &str, limits: DocumentLimits) -> Result<Self> {
         self.append_as(uri, uri, text, limits)
     }
 
@@ -188,7 +183,7 @@ impl Document {
         name: &str,
         text: &str,
         limits: DocumentLimits,
-    ) -> Result<Self, SchemaError> {
+    ) -> Result<Self> {
         let node = NodeId(self.nodes.len() as u32);
         self.roots.push(Root { node, uri: uri.into(), name: name.into() });
         // Ranges are 32 bits wide.

@@ -85,6 +85,9 @@ impl From<LimitExceeded> for SchemaError {
     }
 }
 
+/// What reading a schema returns.
+pub type Result<T, E = SchemaError> = std::result::Result<T, E>;
+
 impl SchemaError {
     /// The budget that ran out, if that is what it is.
     pub fn exceeded(&self) -> Option<LimitExceeded> {

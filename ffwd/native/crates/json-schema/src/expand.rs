@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
 use super::document::{NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result, SchemaError};
 use super::intern::{Atom, Demand, Interner};
 use super::languages::Languages;
 use super::options::SchemaOptions;
@@ -88,7 +88,7 @@ impl Expander {
     }
 
     /// The schema at a node.
-    pub fn id_of(&mut self, program: &Program, node: NodeId) -> Result<SchemaId, SchemaError> {
+    pub fn id_of(&mut self, program: &Program, node: NodeId) -> Result<SchemaId> {
         let exceeded = |error| SchemaError::limit(error, program.pointer(node));
         match program.meaning(node) {
             Meaning::Any => Ok(SchemaId::ANY),
@@ -161,11 +161,7 @@ impl Expander {
         self.known(id).cloned().unwrap_or_default()
     }
 
-    pub fn alternatives(
-        &mut self,
-        program: &Program,
-        root: SchemaId,
-    ) -> Result<Arc<Alternatives>, SchemaError> {
+    pub fn alternatives(&mut self, program: &Program, root: SchemaId) -> Result<Arc<Alternatives>> {
         if let Some(known) = self.known(root) {
             return Ok(known.clone());
         }
@@ -220,11 +216,7 @@ impl Expander {
     }
 
     /// The schemas that apply to the same value as this one, or to the names of its properties.
-    fn needs(
-        &mut self,
-        program: &Program,
-        id: SchemaId,
-    ) -> Result<SmallVec<[SchemaId; 8]>, SchemaError> {
+    fn needs(&mut self, program: &Program, id: SchemaId) -> Result<SmallVec<[SchemaId; 8]>> {
         let mut needs = SmallVec::new();
         let atoms: SmallVec<[Atom; 8]> = self.interner.atoms(id).into();
         if let &[atom] = &atoms[..] {
@@ -250,11 +242,7 @@ impl Expander {
     }
 
     /// Expands an id all of whose needs are known.
-    fn expand(
-        &mut self,
-        program: &Program,
-        id: SchemaId,
-    ) -> Result<Arc<Alternatives>, SchemaError> {
+    fn expand(&mut self, program: &Program, id: SchemaId) -> Result<Arc<Alternatives>> {
         let single = match *self.interner.atoms(id) {
             [] => return Ok(Arc::new(Alternatives::any())),
             [atom] => Some(atom.demand()),
@@ -300,7 +288,7 @@ impl Expander {
         program: &Program,
         id: SchemaId,
         schema: &Schema,
-    ) -> Result<Arc<Alternatives>, SchemaError> {
+    ) -> Result<Arc<Alternatives>> {
         let mut parts: Vec<Arc<Alternatives>> = Vec::new();
         // Values come first: the keys of an object in `enum` keep the order written there.
         if let Some(value) = schema.constant {
@@ -344,7 +332,7 @@ impl Expander {
         schema: &Schema,
         kind: &InPlace,
         parts: &mut Vec<Arc<Alternatives>>,
-    ) -> Result<(), SchemaError> {
+    ) -> Result<()> {
         let mut expanded = |node: NodeId| {
             let id = self.id_of(program, program.child(schema, node))?;
             Ok::<_, SchemaError>((id, self.expanded(id)))

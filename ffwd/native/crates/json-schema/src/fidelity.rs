@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{escaped, Document, NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result, SchemaError};
 use super::formats;
 use super::options::{Policy, SchemaOptions};
 use super::program::Program;
@@ -57,10 +57,7 @@ pub struct KeywordFidelity {
 ///
 /// # Errors
 /// The text is not a schema, or exceeds a limit. Unsupported keywords are no error.
-pub fn fidelity_report(
-    text: &str,
-    options: &SchemaOptions,
-) -> Result<Vec<KeywordFidelity>, SchemaError> {
+pub fn fidelity_report(text: &str, options: &SchemaOptions) -> Result<Vec<KeywordFidelity>> {
     let mut lenient = options.clone();
     lenient.parsing.policy = Policy::Lenient;
     let program = Program::read(text, &lenient)?;
@@ -111,7 +108,7 @@ struct Reporter<'p> {
 }
 
 impl Reporter<'_> {
-    fn walk(&mut self) -> Result<(), SchemaError> {
+    fn walk(&mut self) -> Result<()> {
         while let Some(place) = self.pending.pop() {
             if !std::mem::replace(&mut self.seen[place.node.index()], true) {
                 self.schema(&place)?;
@@ -120,7 +117,7 @@ impl Reporter<'_> {
         Ok(())
     }
 
-    fn schema(&mut self, place: &PendingSchema) -> Result<(), SchemaError> {
+    fn schema(&mut self, place: &PendingSchema) -> Result<()> {
         let document = &self.program.document;
         let rules = self.program.rules_at(place.node);
         let first_child = self.pending.len();

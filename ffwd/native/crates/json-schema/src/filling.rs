@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::counting::{Collected, Count, Source, INFINITE};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result};
 use super::expand::Expander;
 use super::matching::Flow;
 use super::satisfy::{Context, Solver};
@@ -98,7 +98,7 @@ impl Filling {
         source: &mut Source<'_>,
         spec: &ArraySpec,
         came: u64,
-    ) -> Result<Self, SchemaError> {
+    ) -> Result<Self> {
         let counting = |contains: &&Contains| contains.min > 0 || contains.max.is_some();
         let contains: Vec<Contains> = spec.contains.iter().filter(counting).cloned().collect();
         if contains.len() > MAX_CONTAINS {
@@ -166,7 +166,7 @@ impl Filling {
         domain: SchemaId,
         bits: u32,
         needed: u64,
-    ) -> Result<LabelValues, SchemaError> {
+    ) -> Result<LabelValues> {
         let all = solver.look(context, source, domain, needed)?;
         if let Count::Few(values) = &all {
             let mut kept = Vec::new();

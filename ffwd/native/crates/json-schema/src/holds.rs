@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result};
 use super::satisfy::{Context, Solver};
 use super::values::{Constant, ValueId};
 use super::{ArraySpec, ObjectSpec, SchemaId};
@@ -16,7 +16,7 @@ impl Solver {
         context: Context<'_>,
         schema: SchemaId,
         value: ValueId,
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         self.holds_at(context, schema, value, 0)
     }
 
@@ -26,7 +26,7 @@ impl Solver {
         schema: SchemaId,
         value: ValueId,
         depth: u64,
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         match schema {
             SchemaId::ANY => return Ok(true),
             SchemaId::NEVER => return Ok(false),
@@ -94,7 +94,7 @@ impl Solver {
         spec: &ArraySpec,
         items: &[ValueId],
         depth: u64,
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         let length = items.len() as u64;
         if length < spec.min_items || spec.max_items.is_some_and(|max| length > max) {
             return Ok(false);
@@ -132,7 +132,7 @@ impl Solver {
         spec: &ObjectSpec,
         members: &[(Arc<str>, ValueId)],
         depth: u64,
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         let count = members.len() as u64;
         if count < spec.min_properties || spec.max_properties.is_some_and(|max| count > max) {
             return Ok(false);

@@ -130,7 +130,7 @@ mod unevaluated;
 mod uri;
 mod values;
 
-pub use error::{SchemaError, SchemaErrorKind};
+pub use error::{Result, SchemaError, SchemaErrorKind};
 pub use fidelity::{fidelity_report, Fidelity, KeywordFidelity};
 pub use normal::{
     ArraySpec, Contains, KeyClass, Normal, NumberSpec, ObjectSpec, Property, SchemaId, StringSpec,

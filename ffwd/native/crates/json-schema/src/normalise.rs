@@ -4,18 +4,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::error::SchemaError;
+use super::error::Result;
 use super::evidence::Way;
 use super::merge::settle_array;
 use super::satisfy::{Context, Solver};
 use super::{ArraySpec, Normal, ObjectSpec, SchemaId};
 
 impl Solver {
-    pub fn normal(
-        &mut self,
-        context: Context<'_>,
-        id: SchemaId,
-    ) -> Result<Arc<Normal>, SchemaError> {
+    pub fn normal(&mut self, context: Context<'_>, id: SchemaId) -> Result<Arc<Normal>> {
         if let Some(Some(known)) = self.normals.get(id.index()) {
             return Ok(known.clone());
         }
@@ -61,7 +57,7 @@ impl Solver {
         context: Context<'_>,
         id: SchemaId,
         spec: &Arc<ObjectSpec>,
-    ) -> Result<Option<Arc<ObjectSpec>>, SchemaError> {
+    ) -> Result<Option<Arc<ObjectSpec>>> {
         let mut spec = spec.clone();
         if !spec.excluded.is_empty() {
             match self.prune_exclusions(context, id, &spec)? {
@@ -97,7 +93,7 @@ impl Solver {
         context: Context<'_>,
         id: SchemaId,
         spec: &ObjectSpec,
-    ) -> Result<Option<ObjectSpec>, SchemaError> {
+    ) -> Result<Option<ObjectSpec>> {
         let program = context.program;
         let mut rest = ObjectSpec { excluded: Vec::new(), ..spec.clone() };
         let mut kept = Vec::new();
@@ -139,7 +135,7 @@ impl Solver {
         &mut self,
         context: Context<'_>,
         spec: &Arc<ArraySpec>,
-    ) -> Result<Option<Arc<ArraySpec>>, SchemaError> {
+    ) -> Result<Option<Arc<ArraySpec>>> {
         let mut pruned = ArraySpec::clone(spec);
         for item in pruned.prefix.iter_mut().chain(pruned.items.iter_mut()) {
             if !self.is_satisfiable(context, *item)? {

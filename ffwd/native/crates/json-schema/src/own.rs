@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::alternatives::Alternatives;
 use super::document::{NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result, SchemaError};
 use super::expand::Expander;
 use super::intern::Atom;
 use super::languages::MAX_KEYS;
@@ -27,7 +27,7 @@ impl Expander {
         program: &Program,
         id: SchemaId,
         schema: &Schema,
-    ) -> Result<Alternatives, SchemaError> {
+    ) -> Result<Alternatives> {
         let types = schema.types;
         let mut own = Alternatives {
             null: types.has(Types::NULL),
@@ -68,7 +68,7 @@ impl Expander {
         id: SchemaId,
         schema: &Schema,
         keywords: &ObjectKeywords,
-    ) -> Result<Option<ObjectSpec>, SchemaError> {
+    ) -> Result<Option<ObjectSpec>> {
         if keywords.max_properties == Some(0) {
             let forbidden =
                 keywords.required.is_some_and(|r| !program.document.items(r).is_empty())
@@ -176,7 +176,7 @@ impl Expander {
         program: &Program,
         id: SchemaId,
         schema: &Schema,
-    ) -> Result<Option<ArraySpec>, SchemaError> {
+    ) -> Result<Option<ArraySpec>> {
         let Some(keywords) = schema.array.as_deref() else { return Ok(Some(ArraySpec::any())) };
         let items = match keywords.items {
             Some(node) => self.id_of(program, program.child(schema, node))?,
@@ -212,7 +212,7 @@ impl Expander {
         &mut self,
         program: &Program,
         nodes: &[NodeId],
-    ) -> Result<Alternatives, SchemaError> {
+    ) -> Result<Alternatives> {
         let document = &program.document;
         let mut alternatives = Alternatives::default();
         let mut strings: Vec<Arc<str>> = Vec::new();

@@ -2,7 +2,7 @@
 //! a stack.
 
 use super::document::{escaped, Document, DocumentLimits, Kind, Node, NodeId, Text, SMALL_OBJECT};
-use super::error::{shortened, LimitExceeded, SchemaError};
+use super::error::{shortened, LimitExceeded, Result, SchemaError};
 use ffwd_bounds::meter;
 
 /// A container whose end has not been read.
@@ -34,7 +34,7 @@ impl<'t> Parser<'t> {
         Self { text, before, place: 0, root, document, limits, repeated: None }
     }
 
-    pub fn run(mut self) -> Result<Document, SchemaError> {
+    pub fn run(mut self) -> Result<Document> {
         let mut open: Vec<OpenContainer> = Vec::new();
         // Children of the open containers, outermost first.
         let mut children: Vec<(Text, NodeId)> = Vec::new();
@@ -144,7 +144,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn finish(self) -> Result<Document, SchemaError> {
+    fn finish(self) -> Result<Document> {
         if self.place < self.text.len() {
             return Err(self.fault("the end of the document"));
         }
@@ -161,7 +161,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn add(&mut self, parent: NodeId) -> Result<NodeId, SchemaError> {
+    fn add(&mut self, parent: NodeId) -> Result<NodeId> {
         let nodes = &mut self.document.nodes;
         if nodes.len() as u64 >= self.limits.nodes {
             return Err(self.passed("schema_nodes", self.limits.nodes));
@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn word(&mut self, word: &str, node: NodeId, kind: Kind) -> Result<(), SchemaError> {
+    fn word(&mut self, word: &str, node: NodeId, kind: Kind) -> Result<()> {
         if !self.text.as_bytes()[self.place..].starts_with(word.as_bytes()) {
             return Err(self.fault(&format!("`{word}`")));
         }
@@ -190,7 +190,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A key and its colon.
-    fn key(&mut self) -> Result<Text, SchemaError> {
+    fn key(&mut self) -> Result<Text> {
         if self.peek() != Some(b'"') {
             return Err(self.fault("a key in double quotes"));
         }
@@ -203,7 +203,7 @@ impl<'t> Parser<'t> {
         Ok(key)
     }
 
-    fn digits(&mut self) -> Result<(), SchemaError> {
+    fn digits(&mut self) -> Result<()> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
             return Err(self.fault("a digit"));
         }
@@ -213,7 +213,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Text, SchemaError> {
+    fn number(&mut self) -> Result<Text> {
         let start = self.place;
         if self.peek() == Some(b'-') {
             self.place += 1;
@@ -244,7 +244,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A string, from its opening quote to past its closing one.
-    fn string(&mut self) -> Result<Text, SchemaError> {
+    fn string(&mut self) -> Result<Text> {
         self.place += 1;
         let start = self.place;
         let mut run = start;
@@ -276,7 +276,7 @@ impl<'t> Parser<'t> {
         Ok(Text { start: decoded_start as u32, length, decoded: true })
     }
 
-    fn escape(&mut self) -> Result<char, SchemaError> {
+    fn escape(&mut self) -> Result<char> {
         self.place += 1;
         let character = match self.peek() {
             Some(plain @ (b'"' | b'\\' | b'/')) => char::from(plain),
@@ -292,7 +292,7 @@ impl<'t> Parser<'t> {
         Ok(character)
     }
 
-    fn unicode_escape(&mut self) -> Result<char, SchemaError> {
+    fn unicode_escape(&mut self) -> Result<char> {
         let first = self.four_hex_digits()?;
         let code = match first {
             0xD800..=0xDBFF if self.text[self.place..].starts_with("\\u") => {
@@ -310,7 +310,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The digits after the `u` at the current place.
-    fn four_hex_digits(&mut self) -> Result<u32, SchemaError> {
+    fn four_hex_digits(&mut self) -> Result<u32> {
         self.place += 1;
         let digits = self.text.as_bytes().get(self.place..self.place + 4);
         let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::circles::CircleParts;
 use super::document::{Document, NodeId};
-use super::error::SchemaError;
+use super::error::{Result, SchemaError};
 use super::options::SchemaOptions;
 use super::reader::Reader;
 use super::resources::Resources;
@@ -89,7 +89,7 @@ impl Program {
     /// # Errors
     /// The text is not JSON, a keyword is used in a way that is not valid or not supported, or a
     /// limit is passed.
-    pub fn read(text: &str, options: &SchemaOptions) -> Result<Self, SchemaError> {
+    pub fn read(text: &str, options: &SchemaOptions) -> Result<Self> {
         let mut document = Document::parse(text, options.limits.document())?;
         let mut searched = false;
         loop {
@@ -121,10 +121,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn of_parts(
-        parts: &[(String, &str)],
-        options: &SchemaOptions,
-    ) -> Result<Self, SchemaError> {
+    pub fn of_parts(parts: &[(String, &str)], options: &SchemaOptions) -> Result<Self> {
         let document = search(Document::of_parts(parts, options.limits.document())?, options)?;
         let mut reader = Reader::new(&document, options, Rules::ASSUMED, true);
         reader.read_parts()?;
@@ -145,11 +142,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn of_document(
-        document: Document,
-        first: NodeId,
-        options: &SchemaOptions,
-    ) -> Result<Self, SchemaError> {
+    pub fn of_document(document: Document, first: NodeId, options: &SchemaOptions) -> Result<Self> {
         let rules = Rules::of_root(&document).unwrap_or(Rules::ASSUMED);
         let mut reader = Reader::new(&document, options, rules, true);
         reader.read(first)?;
@@ -157,11 +150,7 @@ impl Program {
         Self::built(document, rules, found)
     }
 
-    fn built(
-        mut document: Document,
-        rules: Rules,
-        found: ReadSchemas,
-    ) -> Result<Self, SchemaError> {
+    fn built(mut document: Document, rules: Rules, found: ReadSchemas) -> Result<Self> {
         let ReadSchemas { resources, meanings, schemas, witnesses, scopes, left_out } = found;
         for &node in scopes.iter().flat_map(Scopes::aliases) {
             document.add_alias(node);

@@ -2,7 +2,7 @@
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{NodeId, Value};
-use super::error::SchemaError;
+use super::error::Result;
 use super::reader::{Found, Reader};
 use super::schema::{ArrayKeywords, InPlace, Schema, Types};
 
@@ -12,7 +12,7 @@ impl Reader<'_> {
         schema: &mut Schema,
         node: NodeId,
         found: &Found,
-    ) -> Result<(), SchemaError> {
+    ) -> Result<()> {
         if !schema.types.has(Types::ARRAY) {
             return Ok(());
         }
@@ -62,12 +62,7 @@ impl Reader<'_> {
     }
 
     /// The schemas of the items by their place, in the spelling of any draft.
-    fn items(
-        &self,
-        keywords: &mut ArrayKeywords,
-        schema: NodeId,
-        found: &Found,
-    ) -> Result<(), SchemaError> {
+    fn items(&self, keywords: &mut ArrayKeywords, schema: NodeId, found: &Found) -> Result<()> {
         let document = self.document;
         let list = |node: NodeId| matches!(document.value(node), Value::Array(_));
         match (found.get(Keyword::PrefixItems), found.get(Keyword::Items)) {
@@ -106,7 +101,7 @@ impl Reader<'_> {
         keywords: &mut ArrayKeywords,
         found: &Found,
         node: NodeId,
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         let minimum = match found.get(Keyword::MinContains) {
             Some(node) => self.count(Keyword::MinContains, node)?,
             None => 1,

@@ -2,18 +2,14 @@
 
 use super::dialect::Keyword;
 use super::document::{NodeId, Value};
-use super::error::SchemaError;
+use super::error::Result;
 use super::reader::{Found, Reader};
 use super::reference::{resolve, Unresolved};
 use super::schema::{InPlace, Schema, Types};
 use super::uri;
 
 impl Reader<'_> {
-    pub(super) fn in_place(
-        &mut self,
-        schema: &mut Schema,
-        found: &Found,
-    ) -> Result<(), SchemaError> {
+    pub(super) fn in_place(&mut self, schema: &mut Schema, found: &Found) -> Result<()> {
         let mut own_seen = false;
         for &keyword in &found.in_order {
             if keyword.declares_properties() {
@@ -47,7 +43,7 @@ impl Reader<'_> {
     }
 
     /// The list of an `allOf` and its like.
-    fn branches(&mut self, keyword: Keyword, node: NodeId) -> Result<NodeId, SchemaError> {
+    fn branches(&mut self, keyword: Keyword, node: NodeId) -> Result<NodeId> {
         match self.document.value(node) {
             Value::Array(branches) if !branches.is_empty() => self.visit_all(node),
             _ => return Err(self.wrong(keyword, node, "a list of at least one schema")),
@@ -56,11 +52,7 @@ impl Reader<'_> {
     }
 
     /// `not`; one that excludes whole types becomes `type`.
-    fn negation(
-        &mut self,
-        schema: &mut Schema,
-        node: NodeId,
-    ) -> Result<Option<InPlace>, SchemaError> {
+    fn negation(&mut self, schema: &mut Schema, node: NodeId) -> Result<Option<InPlace>> {
         if self.is_any(node) {
             schema.types = Types::NONE;
             return Ok(None);
@@ -116,7 +108,7 @@ impl Reader<'_> {
         schema: &Schema,
         keyword: Keyword,
         node: NodeId,
-    ) -> Result<Option<InPlace>, SchemaError> {
+    ) -> Result<Option<InPlace>> {
         let document = self.document;
         let Value::Object(members) = document.value(node) else {
             return Err(self.wrong(keyword, node, "an object"));
@@ -148,11 +140,7 @@ impl Reader<'_> {
     }
 
     /// `$ref` and its like.
-    fn reference(
-        &mut self,
-        keyword: Keyword,
-        node: NodeId,
-    ) -> Result<Option<InPlace>, SchemaError> {
+    fn reference(&mut self, keyword: Keyword, node: NodeId) -> Result<Option<InPlace>> {
         let document = self.document;
         let Value::String(reference) = document.value(node) else {
             return Err(self.wrong(keyword, node, "a reference in a string"));

@@ -4,16 +4,12 @@ use smallvec::SmallVec;
 
 use super::dialect::Keyword;
 use super::document::{NodeId, Value};
-use super::error::SchemaError;
+use super::error::{Result, SchemaError};
 use super::reader::{Found, Reader};
 use super::schema::{InPlace, ObjectKeywords, Schema, Types};
 
 impl<'d> Reader<'d> {
-    pub(super) fn objects(
-        &mut self,
-        schema: &mut Schema,
-        found: &Found,
-    ) -> Result<(), SchemaError> {
+    pub(super) fn objects(&mut self, schema: &mut Schema, found: &Found) -> Result<()> {
         if !schema.types.has(Types::OBJECT) {
             return Ok(());
         }
@@ -72,11 +68,7 @@ impl<'d> Reader<'d> {
     }
 
     /// `patternProperties`.
-    fn key_patterns(
-        &mut self,
-        keywords: &mut ObjectKeywords,
-        node: NodeId,
-    ) -> Result<(), SchemaError> {
+    fn key_patterns(&mut self, keywords: &mut ObjectKeywords, node: NodeId) -> Result<()> {
         let document = self.document;
         let Value::Object(members) = document.value(node) else {
             return Err(self.wrong(Keyword::PatternProperties, node, "an object"));
@@ -123,7 +115,7 @@ impl<'d> Reader<'d> {
         keywords: &mut ObjectKeywords,
         found: &Found,
         required: &mut SmallVec<[&'d str; 8]>,
-    ) -> Result<(), SchemaError> {
+    ) -> Result<()> {
         let minimum = found.get(Keyword::MinProperties);
         let maximum = found.get(Keyword::MaxProperties);
         if minimum.is_none() && maximum.is_none() {

@@ -2,7 +2,7 @@
 
 use super::dialect::{Dialect, Keyword};
 use super::document::{Document, NodeId, Value};
-use super::error::{shortened, LimitExceeded, SchemaError};
+use super::error::{shortened, LimitExceeded, Result, SchemaError};
 use super::formats;
 use super::number_range::NumberRange;
 use super::reader::{Found, Reader};
@@ -12,11 +12,7 @@ use ffwd_regular::regex::decimal::{MAX_DIGITS, MAX_EXPONENT};
 use ffwd_regular::regex::{ecma, Ast, Bound, Decimal, DecimalError, PatternErrorKind};
 
 impl<'d> Reader<'d> {
-    pub(super) fn numbers(
-        &mut self,
-        schema: &mut Schema,
-        found: &Found,
-    ) -> Result<(), SchemaError> {
+    pub(super) fn numbers(&mut self, schema: &mut Schema, found: &Found) -> Result<()> {
         let numeric = Types::NUMBER.with(Types::INTEGER);
         if !schema.types.has(numeric) {
             return Ok(());
@@ -63,11 +59,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    pub(super) fn strings(
-        &mut self,
-        schema: &mut Schema,
-        found: &Found,
-    ) -> Result<(), SchemaError> {
+    pub(super) fn strings(&mut self, schema: &mut Schema, found: &Found) -> Result<()> {
         if !schema.types.has(Types::STRING) {
             return Ok(());
         }
@@ -101,7 +93,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    fn pattern(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
+    fn pattern(&mut self, node: NodeId) -> Result<Option<Ast>> {
         match self.document.value(node) {
             Value::String(pattern) => self.pattern_language(Keyword::Pattern, pattern, node),
             _ => Err(self.wrong(Keyword::Pattern, node, "a regular expression in a string")),
@@ -115,7 +107,7 @@ impl<'d> Reader<'d> {
         keyword: Keyword,
         pattern: &'d str,
         place: NodeId,
-    ) -> Result<Option<Ast>, SchemaError> {
+    ) -> Result<Option<Ast>> {
         if let Some(Some(known)) = self.languages.get(&(false, pattern)) {
             return Ok(Some(known.clone()));
         }
@@ -143,7 +135,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn format(&mut self, node: NodeId) -> Result<Option<Ast>, SchemaError> {
+    fn format(&mut self, node: NodeId) -> Result<Option<Ast>> {
         let Value::String(name) = self.document.value(node) else {
             return Err(self.wrong(Keyword::Format, node, "a format's name"));
         };
@@ -159,7 +151,7 @@ impl<'d> Reader<'d> {
     }
 
     /// `enum` and `const`.
-    pub(super) fn values(&mut self, schema: &mut Schema, found: &Found) -> Result<(), SchemaError> {
+    pub(super) fn values(&mut self, schema: &mut Schema, found: &Found) -> Result<()> {
         schema.constant = found.get(Keyword::Const);
         if let Some(node) = found.get(Keyword::Enum) {
             if !matches!(self.document.value(node), Value::Array(_)) {
@@ -195,7 +187,7 @@ impl<'d> Reader<'d> {
 }
 
 /// The value of a number in the document.
-pub fn decimal(document: &Document, node: NodeId, text: &str) -> Result<Decimal, SchemaError> {
+pub fn decimal(document: &Document, node: NodeId, text: &str) -> Result<Decimal> {
     Decimal::parse(text).map_err(|error| {
         let exceeded = match error {
             DecimalError::ExponentTooLarge => {

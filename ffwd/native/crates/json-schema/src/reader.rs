@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::dialect::Keyword;
 use super::document::{Document, NodeId, Value};
-use super::error::{shortened, LimitExceeded, SchemaError, SchemaErrorKind};
+use super::error::{shortened, LimitExceeded, Result, SchemaError, SchemaErrorKind};
 use super::options::{Policy, SchemaOptions};
 use super::read_scalars::decimal;
 use super::resources::Resources;
@@ -136,7 +136,7 @@ impl<'d> Reader<'d> {
 
     /// Reads a schema and all that it refers to. The schema is the root unless references are
     /// dynamic.
-    pub fn read(&mut self, first: NodeId) -> Result<(), SchemaError> {
+    pub fn read(&mut self, first: NodeId) -> Result<()> {
         self.begin()?;
         self.meanings[first.index()] = Meaning::Pending;
         self.pending.push(first);
@@ -144,14 +144,14 @@ impl<'d> Reader<'d> {
     }
 
     /// Reads the schemas below a root that is no schema, and all that they refer to.
-    pub fn read_parts(&mut self) -> Result<(), SchemaError> {
+    pub fn read_parts(&mut self) -> Result<()> {
         self.begin()?;
         self.meanings[NodeId::ROOT.index()] = Meaning::Any;
         self.document.parts().for_each(|part| self.visit(part));
         self.read_pending()
     }
 
-    fn begin(&mut self) -> Result<(), SchemaError> {
+    fn begin(&mut self) -> Result<()> {
         if self.features.mixed_rules {
             for (place, unknown) in self.resources().unknown_vocabularies.clone() {
                 let message = format!(
@@ -173,7 +173,7 @@ impl<'d> Reader<'d> {
         Ok(())
     }
 
-    fn read_pending(&mut self) -> Result<(), SchemaError> {
+    fn read_pending(&mut self) -> Result<()> {
         while let Some(node) = self.pending.pop() {
             self.exceeded = self.exceeded.or(meter::charge(4).err());
             self.current = node;
@@ -195,7 +195,7 @@ impl<'d> Reader<'d> {
         self.resources.take()
     }
 
-    fn schema(&mut self, node: NodeId) -> Result<Meaning, SchemaError> {
+    fn schema(&mut self, node: NodeId) -> Result<Meaning> {
         if self.features.mixed_rules {
             let resources = self.resources();
             self.rules = resources.rules_of(resources.around(self.document, node));
@@ -277,12 +277,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Records a reference to a missing document.
-    pub(super) fn miss(
-        &mut self,
-        keyword: Keyword,
-        place: NodeId,
-        uri: String,
-    ) -> Result<(), SchemaError> {
+    pub(super) fn miss(&mut self, keyword: Keyword, place: NodeId, uri: String) -> Result<()> {
         let message = format!(
             "there is no document {:?}, and nothing is fetched; give it in the registry, or copy \
              what is needed of it into `$defs`",
@@ -297,7 +292,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Skips an unsupported feature if the policy allows that.
-    pub(super) fn leave_out(&mut self, error: SchemaError) -> Result<(), SchemaError> {
+    pub(super) fn leave_out(&mut self, error: SchemaError) -> Result<()> {
         match (self.options.parsing.policy, &error.kind) {
             (Policy::Lenient, SchemaErrorKind::Unsupported { .. }) => {
                 self.left_out.push(error);
@@ -314,14 +309,14 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn types(&mut self, schema: &mut Schema, found: &Found) -> Result<(), SchemaError> {
+    fn types(&mut self, schema: &mut Schema, found: &Found) -> Result<()> {
         if let Some(node) = found.get(Keyword::Type) {
             schema.types = self.type_set(node)?;
         }
         Ok(())
     }
 
-    pub(super) fn type_set(&self, node: NodeId) -> Result<Types, SchemaError> {
+    pub(super) fn type_set(&self, node: NodeId) -> Result<Types> {
         let single = [node];
         let names = match self.document.value(node) {
             Value::Array(names) if !names.is_empty() => names,
@@ -366,14 +361,14 @@ impl<'d> Reader<'d> {
         matches!(self.document.value(node), Value::Boolean(false))
     }
 
-    pub(super) fn boolean(&self, keyword: Keyword, node: NodeId) -> Result<bool, SchemaError> {
+    pub(super) fn boolean(&self, keyword: Keyword, node: NodeId) -> Result<bool> {
         match self.document.value(node) {
             Value::Boolean(value) => Ok(value),
             _ => Err(self.wrong(keyword, node, "a boolean")),
         }
     }
 
-    pub(super) fn number(&self, keyword: Keyword, node: NodeId) -> Result<Decimal, SchemaError> {
+    pub(super) fn number(&self, keyword: Keyword, node: NodeId) -> Result<Decimal> {
         match self.document.value(node) {
             Value::Number(text) => decimal(self.document, node, text),
             _ => Err(self.wrong(keyword, node, "a number")),
@@ -381,7 +376,7 @@ impl<'d> Reader<'d> {
     }
 
     /// A count; the largest `u64` stands for all above it.
-    pub(super) fn count(&self, keyword: Keyword, node: NodeId) -> Result<u64, SchemaError> {
+    pub(super) fn count(&self, keyword: Keyword, node: NodeId) -> Result<u64> {
         let value = self.number(keyword, node)?;
         if value.is_negative() || !value.is_integer() {
             return Err(self.wrong(keyword, node, "an integer of at least 0"));

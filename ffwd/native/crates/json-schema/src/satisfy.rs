@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use super::alternatives::Alternatives;
 use super::counting::Counts;
 use super::emptiness::Emptiness;
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result, SchemaError};
 use super::evidence::{Needs, Way};
 use super::expand::Expander;
 use super::program::Program;
@@ -96,11 +96,7 @@ impl Solver {
         self.satisfiable[id.index()] = Some(satisfiable);
     }
 
-    pub fn is_satisfiable(
-        &mut self,
-        context: Context<'_>,
-        id: SchemaId,
-    ) -> Result<bool, SchemaError> {
+    pub fn is_satisfiable(&mut self, context: Context<'_>, id: SchemaId) -> Result<bool> {
         match self.known(id) {
             Some(known) => Ok(known),
             None => self.answer(context, &Question::Schema(id)),
@@ -108,15 +104,11 @@ impl Solver {
     }
 
     /// Whether one of the ways leads to a value.
-    pub fn is_possible(
-        &mut self,
-        context: Context<'_>,
-        ways: Vec<Way>,
-    ) -> Result<bool, SchemaError> {
+    pub fn is_possible(&mut self, context: Context<'_>, ways: Vec<Way>) -> Result<bool> {
         self.answer(context, &Question::Ways(ways))
     }
 
-    fn answer(&mut self, context: Context<'_>, question: &Question) -> Result<bool, SchemaError> {
+    fn answer(&mut self, context: Context<'_>, question: &Question) -> Result<bool> {
         // Each round searches depth first and treats a schema on its own path as unproved. Its
         // positive results are final. A round without new ones has found an unproved need in each
         // way of each visited schema: none of these is satisfiable.
@@ -142,7 +134,7 @@ impl Solver {
         context: Context<'_>,
         question: &Question,
         visited: &mut FxHashSet<SchemaId>,
-    ) -> Result<(bool, bool), SchemaError> {
+    ) -> Result<(bool, bool)> {
         let mut progress = false;
         let mut path: Vec<Frame> = Vec::new();
         let mut entering = None;
@@ -209,7 +201,7 @@ impl Solver {
         context: Context<'_>,
         frame: &mut Frame,
         visited: &FxHashSet<SchemaId>,
-    ) -> Result<Next, SchemaError> {
+    ) -> Result<Next> {
         let place = frame.id.unwrap_or(SchemaId::ANY);
         self.expander.charge(1).map_err(|e| self.exceeded(context, place, e))?;
         let Some(needs) = &frame.current else { return Ok(Next::Way) };
@@ -262,7 +254,7 @@ impl Solver {
         self.expander.exceeded(context.program, id, error)
     }
 
-    fn evidence(&mut self, context: Context<'_>, id: SchemaId) -> Result<Evidence, SchemaError> {
+    fn evidence(&mut self, context: Context<'_>, id: SchemaId) -> Result<Evidence> {
         let schema = self.expander.schema_of(context.program, id);
         if id == SchemaId::ANY || schema.is_some_and(|schema| schema.is_plainly_satisfiable()) {
             return Ok(Evidence::Satisfiable);

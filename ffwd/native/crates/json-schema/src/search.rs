@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::dialect::Dialect;
 use super::document::{Document, Value};
-use super::error::SchemaError;
+use super::error::Result;
 use super::options::SchemaOptions;
 use super::registry::Registry;
 use super::resources::Resources;
@@ -12,7 +12,7 @@ use super::rules::Rules;
 use super::uri;
 
 /// Reads all documents of the registry that the schema refers to, directly or through others.
-pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Document, SchemaError> {
+pub fn search(mut document: Document, options: &SchemaOptions) -> Result<Document> {
     let limits = options.limits.document();
     let registry = &options.parsing.registry;
     let mut read: BTreeSet<String> = BTreeSet::new();

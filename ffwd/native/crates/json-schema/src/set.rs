@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::conflict::Conflict;
 use super::document::{Document, NodeId, Value};
 use super::emptiness::Emptiness;
-use super::error::{in_part, part_name, LimitExceeded, SchemaError, SchemaErrorKind};
+use super::error::{in_part, part_name, LimitExceeded, Result, SchemaError, SchemaErrorKind};
 use super::evidence::Way;
 use super::expand::Expander;
 use super::intern::Atom;
@@ -52,7 +52,7 @@ impl SchemaSet {
     /// # Errors
     /// The text is not a schema, uses something that is not supported, is satisfied by no value,
     /// or passes a limit.
-    pub fn parse(text: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
+    pub fn parse(text: &str, options: SchemaOptions) -> Result<Self> {
         let set = Self::begun(Arc::new(Program::read(text, &options)?), options)?;
         let satisfiable = set.solver.lock().is_satisfiable(set.context(), set.root)?;
         match satisfiable {
@@ -65,10 +65,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// As [`Self::parse`]; the place begins with the number of the text, from 1.
-    pub fn parse_all(
-        texts: &[&str],
-        options: SchemaOptions,
-    ) -> Result<(Self, Vec<SchemaId>), SchemaError> {
+    pub fn parse_all(texts: &[&str], options: SchemaOptions) -> Result<(Self, Vec<SchemaId>)> {
         let mut distinct: Vec<&str> = Vec::new();
         let mut places = Vec::with_capacity(texts.len());
         let mut known: FxHashMap<&str, usize> = FxHashMap::default();
@@ -132,7 +129,7 @@ impl SchemaSet {
         Ok((set, places.iter().map(|&place| roots[place]).collect()))
     }
 
-    fn begun(program: Arc<Program>, options: SchemaOptions) -> Result<Self, SchemaError> {
+    fn begun(program: Arc<Program>, options: SchemaOptions) -> Result<Self> {
         let mut solver = Solver::new(Expander::new(&options));
         let root = solver.expander.id_of(&program, NodeId::ROOT)?;
         let (solver, held) = (Mutex::new(solver), AtomicUsize::new(0));
@@ -143,7 +140,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn renewed(&self) -> Result<Self, SchemaError> {
+    pub fn renewed(&self) -> Result<Self> {
         let options =
             SchemaOptions { languages: self.options.languages.apart(), ..self.options.clone() };
         Self::begun(self.program.clone(), options)
@@ -169,7 +166,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn normal(&self, id: SchemaId) -> Result<Arc<Normal>, SchemaError> {
+    pub fn normal(&self, id: SchemaId) -> Result<Arc<Normal>> {
         self.begin().normal(self.context(), id)
     }
 
@@ -177,7 +174,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn is_satisfiable(&self, id: SchemaId) -> Result<bool, SchemaError> {
+    pub fn is_satisfiable(&self, id: SchemaId) -> Result<bool> {
         self.begin().is_satisfiable(self.context(), id)
     }
 
@@ -198,7 +195,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is exceeded.
-    pub fn conjunction(&self, ids: &[SchemaId]) -> Result<SchemaId, SchemaError> {
+    pub fn conjunction(&self, ids: &[SchemaId]) -> Result<SchemaId> {
         let mut solver = self.begin();
         let both = solver.expander.both(&self.program, ids);
         both.map_err(|e| self.exceeded(&solver, ids.first().copied(), e))
@@ -208,7 +205,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is exceeded.
-    pub fn negation(&self, id: SchemaId) -> Result<SchemaId, SchemaError> {
+    pub fn negation(&self, id: SchemaId) -> Result<SchemaId> {
         let mut solver = self.begin();
         let negation = solver.expander.interner.negation(id);
         negation.map_err(|e| self.exceeded(&solver, Some(id), e))
@@ -219,7 +216,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn listed_values(&self, id: SchemaId) -> Result<Option<(Vec<ValueId>, bool)>, SchemaError> {
+    pub fn listed_values(&self, id: SchemaId) -> Result<Option<(Vec<ValueId>, bool)>> {
         let mut solver = self.begin();
         let listed = solver.expander.listed_values(&self.program, id);
         listed.map_err(|e| self.exceeded(&solver, Some(id), e))
@@ -229,7 +226,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is exceeded.
-    pub fn one_of_values(&self, values: Vec<ValueId>) -> Result<SchemaId, SchemaError> {
+    pub fn one_of_values(&self, values: Vec<ValueId>) -> Result<SchemaId> {
         let mut solver = self.begin();
         let listed = solver.expander.one_of_values(values);
         listed.map_err(|e| self.exceeded(&solver, None, e))
@@ -239,7 +236,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// The text is not JSON, or a limit is exceeded.
-    pub fn equal_to(&self, text: &str) -> Result<SchemaId, SchemaError> {
+    pub fn equal_to(&self, text: &str) -> Result<SchemaId> {
         let document = Document::parse(text, self.options.limits.document())?;
         let mut solver = self.begin();
         let value = solver.expander.values.of_text(&document)?;
@@ -251,7 +248,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn object_is_satisfiable(&self, spec: &ObjectSpec) -> Result<bool, SchemaError> {
+    pub fn object_is_satisfiable(&self, spec: &ObjectSpec) -> Result<bool> {
         let mut solver = self.begin();
         let settled = solver.expander.settle_object(&self.program, spec.clone());
         match settled.map_err(|e| self.exceeded(&solver, None, e))? {
@@ -264,7 +261,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn array_is_satisfiable(&self, spec: &ArraySpec) -> Result<bool, SchemaError> {
+    pub fn array_is_satisfiable(&self, spec: &ArraySpec) -> Result<bool> {
         match settle_array(spec.clone()) {
             Some(spec) => {
                 let ways = vec![Way::array(Arc::new(spec))];
@@ -283,7 +280,7 @@ impl SchemaSet {
         &self,
         spec: &ArraySpec,
         came: &[SchemaId],
-    ) -> Result<bool, SchemaError> {
+    ) -> Result<bool> {
         let mut solver = self.begin();
         let came = solver.equalled(came);
         solver.array_is_possible(self.context(), spec, &came)
@@ -301,7 +298,7 @@ impl SchemaSet {
         after: &ArraySpec,
         came: &[SchemaId],
         tests: &[(SchemaId, bool)],
-    ) -> Result<Option<Vec<SchemaId>>, SchemaError> {
+    ) -> Result<Option<Vec<SchemaId>>> {
         let mut solver = self.begin();
         let came = solver.equalled(came);
         let values = solver.essential_values(self.context(), after, &came, tests)?;
@@ -313,7 +310,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn contested_values(&self, spec: &ArraySpec) -> Result<Option<Vec<SchemaId>>, SchemaError> {
+    pub fn contested_values(&self, spec: &ArraySpec) -> Result<Option<Vec<SchemaId>>> {
         let mut solver = self.begin();
         let Some(values) = solver.contested_values(self.context(), spec)? else { return Ok(None) };
         let mut schemas = self.equal_to_each(&mut solver, values)?;
@@ -321,11 +318,7 @@ impl SchemaSet {
         Ok(Some(schemas))
     }
 
-    fn equal_to_each(
-        &self,
-        solver: &mut Solver,
-        values: Vec<ValueId>,
-    ) -> Result<Vec<SchemaId>, SchemaError> {
+    fn equal_to_each(&self, solver: &mut Solver, values: Vec<ValueId>) -> Result<Vec<SchemaId>> {
         let mut schemas = Vec::with_capacity(values.len());
         for value in values {
             let equal = solver.expander.interner.single(Atom::equal(value));
@@ -338,7 +331,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn has_more_values(&self, id: SchemaId, number: u64) -> Result<bool, SchemaError> {
+    pub fn has_more_values(&self, id: SchemaId, number: u64) -> Result<bool> {
         let mut solver = self.begin();
         // Larger numbers reuse earlier counts.
         let enough = number.saturating_add(1).checked_next_power_of_two().unwrap_or(u64::MAX);
@@ -349,7 +342,7 @@ impl SchemaSet {
     ///
     /// # Errors
     /// A limit is passed.
-    pub fn has_other_value(&self, id: SchemaId, avoided: &[SchemaId]) -> Result<bool, SchemaError> {
+    pub fn has_other_value(&self, id: SchemaId, avoided: &[SchemaId]) -> Result<bool> {
         let mut solver = self.begin();
         if avoided.is_empty() {
             return solver.is_satisfiable(self.context(), id);

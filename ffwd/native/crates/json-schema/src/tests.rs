@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::test_emptiness::options;
 use super::test_validator::{validates, Order};
-use super::{Limits, Normal, SchemaError, SchemaErrorKind, SchemaId, SchemaOptions, SchemaSet};
+use super::{Limits, Normal, Result, SchemaErrorKind, SchemaId, SchemaOptions, SchemaSet};
 
-pub(super) fn parse(schema: &str) -> Result<SchemaSet, SchemaError> {
+pub(super) fn parse(schema: &str) -> Result<SchemaSet> {
     SchemaSet::parse(schema, options())
 }
 

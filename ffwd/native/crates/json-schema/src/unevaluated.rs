@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
 use super::document::{NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result};
 use super::expand::Expander;
 use super::program::Program;
 use super::schema::{InPlace, Schema};
@@ -71,13 +71,9 @@ pub(super) trait Container: Sized {
         program: &Program,
         id: SchemaId,
         schema: &Schema,
-    ) -> Result<Option<Self>, SchemaError>;
+    ) -> Result<Option<Self>>;
     /// Returns the members that a schema's own keywords evaluate, without `unevaluated…`.
-    fn seen(
-        expander: &mut Expander,
-        program: &Program,
-        schema: &Schema,
-    ) -> Result<Seen, SchemaError>;
+    fn seen(expander: &mut Expander, program: &Program, schema: &Schema) -> Result<Seen>;
     fn unevaluated(schema: &Schema) -> Option<NodeId>;
     fn conjoin(
         expander: &mut Expander,
@@ -110,7 +106,7 @@ impl Expander {
         program: &Program,
         id: SchemaId,
         depth: usize,
-    ) -> Result<Annotated<T>, SchemaError> {
+    ) -> Result<Annotated<T>> {
         let exceeded = |expander: &Self, error| expander.exceeded(program, id, error);
         if depth > MAX_DEPTH {
             let error = LimitExceeded { limit: "nesting", maximum: MAX_DEPTH as u64 };
@@ -161,7 +157,7 @@ impl Expander {
         kind: &InPlace,
         depth: usize,
         parts: &mut Vec<Annotated<T>>,
-    ) -> Result<(), SchemaError> {
+    ) -> Result<()> {
         let exceeded = |expander: &Self, error| expander.exceeded(program, id, error);
         let child = |expander: &mut Self, node: NodeId| {
             expander.id_of(program, program.child(schema, node))
@@ -334,16 +330,12 @@ impl Container for ObjectSpec {
         program: &Program,
         id: SchemaId,
         schema: &Schema,
-    ) -> Result<Option<Self>, SchemaError> {
+    ) -> Result<Option<Self>> {
         let own = expander.own(program, id, schema)?;
         Ok(own.objects.first().map(|spec| Self::clone(spec)))
     }
 
-    fn seen(
-        _expander: &mut Expander,
-        program: &Program,
-        schema: &Schema,
-    ) -> Result<Seen, SchemaError> {
+    fn seen(_expander: &mut Expander, program: &Program, schema: &Schema) -> Result<Seen> {
         let mut seen = Seen::default();
         if let Some(keywords) = &schema.object {
             seen.all = keywords.additional.is_some();
@@ -418,16 +410,12 @@ impl Container for ArraySpec {
         program: &Program,
         id: SchemaId,
         schema: &Schema,
-    ) -> Result<Option<Self>, SchemaError> {
+    ) -> Result<Option<Self>> {
         let own = expander.own(program, id, schema)?;
         Ok(own.arrays.first().map(|spec| Self::clone(spec)))
     }
 
-    fn seen(
-        expander: &mut Expander,
-        program: &Program,
-        schema: &Schema,
-    ) -> Result<Seen, SchemaError> {
+    fn seen(expander: &mut Expander, program: &Program, schema: &Schema) -> Result<Seen> {
         let mut seen = Seen::default();
         if let Some(keywords) = &schema.array {
             seen.all = keywords.items.is_some();

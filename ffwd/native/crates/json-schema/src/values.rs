@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::document::{Document, NodeId, Value};
-use super::error::{LimitExceeded, SchemaError};
+use super::error::{LimitExceeded, Result, SchemaError};
 use super::memory;
 use super::read_scalars::decimal;
 use super::schema::Types;
@@ -134,7 +134,7 @@ impl Values {
     }
 
     /// The value at a node of the schema document.
-    pub fn of_node(&mut self, document: &Document, node: NodeId) -> Result<ValueId, SchemaError> {
+    pub fn of_node(&mut self, document: &Document, node: NodeId) -> Result<ValueId> {
         if let Some(&known) = self.of_nodes.get(&node) {
             return Ok(known);
         }
@@ -144,17 +144,12 @@ impl Values {
     }
 
     /// The value of a document of its own.
-    pub fn of_text(&mut self, document: &Document) -> Result<ValueId, SchemaError> {
+    pub fn of_text(&mut self, document: &Document) -> Result<ValueId> {
         self.read(document, NodeId::ROOT, false)
     }
 
     /// Nesting is bounded by the document's.
-    fn read(
-        &mut self,
-        document: &Document,
-        node: NodeId,
-        of_schema: bool,
-    ) -> Result<ValueId, SchemaError> {
+    fn read(&mut self, document: &Document, node: NodeId, of_schema: bool) -> Result<ValueId> {
         let mut written = Vec::new();
         let constant = match document.value(node) {
             Value::Null => Constant::Null,

@@ -9,7 +9,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::completion::search::Completing;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::lengths::{array_length, name_length, Lengths, UNKNOWN};
 use crate::json::object_state::LEAST_MEMBER;
@@ -49,12 +49,12 @@ struct Fixpoint<'a> {
 
 impl Completing<'_> {
     /// About how many bytes must follow on a stack until the text is complete.
-    pub(crate) fn estimate(&self, stack: StackId) -> Result<u32, EngineError> {
+    pub(crate) fn estimate(&self, stack: StackId) -> Result<u32> {
         self.estimate_within(stack, MAX_UNIONS)
     }
 
     /// `depth`: how many nested unions of stacks it examines.
-    fn estimate_within(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
+    fn estimate_within(&self, stack: StackId, depth: usize) -> Result<u32> {
         let mut above = Vec::new();
         let mut at = stack;
         let mut sum = loop {
@@ -79,7 +79,7 @@ impl Completing<'_> {
     /// The estimate of a stack with an object's member on top, or of a frame above one. The
     /// shortest value may belong to an alternative that needs much more, so value and object are
     /// examined together. 0 for other stacks.
-    fn estimate_member(&self, stack: StackId) -> Result<u32, EngineError> {
+    fn estimate_member(&self, stack: StackId) -> Result<u32> {
         let &Cell { frame, parent, .. } = self.automaton.cell(stack);
         let (Some(json), Frame::AwaitMember(_)) =
             (self.automaton.json(), self.automaton.cell(parent).frame)
@@ -109,12 +109,7 @@ impl Completing<'_> {
     /// About how many bytes follow a member's value that satisfies one of some schemas of its
     /// query. The estimates of the stacks below already cover their own alternatives, so this does
     /// not recurse deeply.
-    fn estimate_after(
-        &self,
-        json: &Json,
-        stack: StackId,
-        holds: Verdict,
-    ) -> Result<u32, EngineError> {
+    fn estimate_after(&self, json: &Json, stack: StackId, holds: Verdict) -> Result<u32> {
         let &Cell { frame, parent, .. } = self.automaton.cell(stack);
         let Frame::AwaitMember(pending) = frame else { return self.estimate(stack) };
         if let Some(&known) = self.automaton.completions.estimates.lock().after.get(&(stack, holds))
@@ -131,12 +126,7 @@ impl Completing<'_> {
 
     /// The shortest of some ways to end the part on top of a stack, each with the schemas that then
     /// hold.
-    fn least_after(
-        &self,
-        json: &Json,
-        stack: StackId,
-        ways: Vec<(u32, Verdict)>,
-    ) -> Result<u32, EngineError> {
+    fn least_after(&self, json: &Json, stack: StackId, ways: Vec<(u32, Verdict)>) -> Result<u32> {
         meter::charge(1 + ways.len())?;
         let mut least = UNKNOWN;
         for (length, holds) in ways {
@@ -148,7 +138,7 @@ impl Completing<'_> {
 
     /// The estimate of the top frame alone. A frame that waits for a value counts the bytes after
     /// the value.
-    fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32, EngineError> {
+    fn estimate_frame(&self, stack: StackId, depth: usize) -> Result<u32> {
         let &Cell { frame, .. } = self.automaton.cell(stack);
         if let Frame::Lexeme(lexeme) = frame {
             let lexeme = self.automaton.lexeme(lexeme);
@@ -189,7 +179,7 @@ impl Completing<'_> {
     }
 
     /// Estimates a frame of rules.
-    fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32, EngineError> {
+    fn estimate_rule(&self, frame: Frame, depth: usize) -> Result<u32> {
         let Some(rules) = self.automaton.rules() else { return Ok(0) };
         let symbols = &rules.symbols;
         let of = |symbol: SymbolId| match symbols.is_nullable(symbol) {
@@ -248,7 +238,7 @@ impl Completing<'_> {
     }
 
     /// About the length of a shortest value that satisfies a schema.
-    fn estimate_schema(&self, json: &Json, schema: SchemaId) -> Result<u32, EngineError> {
+    fn estimate_schema(&self, json: &Json, schema: SchemaId) -> Result<u32> {
         let mut estimates = self.automaton.completions.estimates.lock();
         if let Some(&known) = estimates.schemas.get(&schema) {
             return Ok(known);
@@ -275,7 +265,7 @@ impl Completing<'_> {
 }
 
 impl Fixpoint<'_> {
-    fn of(&mut self, schema: SchemaId) -> Result<u32, EngineError> {
+    fn of(&mut self, schema: SchemaId) -> Result<u32> {
         self.ask(schema);
         loop {
             let mut changed = false;
@@ -302,7 +292,7 @@ impl Fixpoint<'_> {
         UNKNOWN
     }
 
-    fn improve(&mut self, schema: SchemaId) -> Result<bool, EngineError> {
+    fn improve(&mut self, schema: SchemaId) -> Result<bool> {
         let before = self.order.len();
         let length = self.length(schema)?;
         let known = self.known.get(&schema).copied();
@@ -313,7 +303,7 @@ impl Fixpoint<'_> {
         Ok(better || self.order.len() > before)
     }
 
-    fn length(&mut self, schema: SchemaId) -> Result<u32, EngineError> {
+    fn length(&mut self, schema: SchemaId) -> Result<u32> {
         let normal = self.json.schema.normal(schema)?;
         let mut least = self.scalar(schema)?;
         for spec in &normal.objects {
@@ -328,7 +318,7 @@ impl Fixpoint<'_> {
     }
 
     /// The shortest literal, number or string.
-    fn scalar(&mut self, schema: SchemaId) -> Result<u32, EngineError> {
+    fn scalar(&mut self, schema: SchemaId) -> Result<u32> {
         if let Some(&known) = self.scalars.get(&schema) {
             return Ok(known);
         }

@@ -18,7 +18,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::completion::search::{Completing, EndingText};
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::run::automaton::Automaton;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
@@ -94,10 +94,7 @@ impl Automaton {
 
 impl Completing<'_> {
     /// The configurations with fewer constraints, the one with the fewest first.
-    pub(crate) fn relaxed(
-        &self,
-        threads: &[Thread],
-    ) -> Result<SmallVec<[Threads; 2]>, EngineError> {
+    pub(crate) fn relaxed(&self, threads: &[Thread]) -> Result<SmallVec<[Threads; 2]>> {
         let mut relaxed: SmallVec<[Threads; 2]> = SmallVec::new();
         let forgetful = Automaton::forget(threads);
         if threads.iter().any(|thread| self.automaton.has_history(thread.stack)) {
@@ -120,11 +117,7 @@ impl Completing<'_> {
     }
 
     /// Whether a completion of a configuration with fewer constraints completes the true text.
-    pub(crate) fn is_completed_by(
-        &self,
-        threads: &[Thread],
-        written: &Written,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn is_completed_by(&self, threads: &[Thread], written: &Written) -> Result<bool> {
         match threads.iter().any(|thread| self.automaton.has_history(thread.stack)) {
             true => self.is_ended_by(threads, &written.ending),
             false => Ok(!self.may_repeat(threads, written)),
@@ -142,7 +135,7 @@ impl Completing<'_> {
         forgetful: &[Thread],
         left: &[u32],
         ended: &[u32],
-    ) -> Result<Option<Shared>, EngineError> {
+    ) -> Result<Option<Shared>> {
         let mut levels = self.levels_beside(forgetful);
         levels.extend(left.iter().chain(ended));
         let mut found = None;

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::completion::forget::Written;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::keys::KeyNode;
 use crate::json::lengths::UNKNOWN;
@@ -104,7 +104,7 @@ impl Automaton {
 
 impl Completing<'_> {
     /// A short text of a part with a limit; `None` where it may be empty, or none is found.
-    pub fn of_part(&self, part: NodeId) -> Result<Option<EndingText>, EngineError> {
+    pub fn of_part(&self, part: NodeId) -> Result<Option<EndingText>> {
         let Some(rules) = self.automaton.rules() else { return Ok(None) };
         let symbols = &rules.program.symbols;
         for id in (0..symbols.len() as u32).map(SymbolId) {
@@ -126,7 +126,7 @@ impl Completing<'_> {
     ///
     /// # Errors
     /// A limit of what is built on the way is passed.
-    pub fn shortest(&self, threads: &[Thread]) -> Result<Option<EndingText>, EngineError> {
+    pub fn shortest(&self, threads: &[Thread]) -> Result<Option<EndingText>> {
         for like in self.relaxed(threads)? {
             let Some(written) = self.written(&like, &self.levels_beside(&like))? else {
                 return Ok(None);
@@ -144,7 +144,7 @@ impl Completing<'_> {
         &self,
         threads: &[Thread],
         levels: &FxHashSet<u32>,
-    ) -> Result<Option<Written>, EngineError> {
+    ) -> Result<Option<Written>> {
         let mut written = Written::default();
         if self.automaton.accepts(threads)? {
             return Ok(Some(written));
@@ -171,22 +171,14 @@ impl Completing<'_> {
     }
 
     /// Whether a text ends with what has been read.
-    pub(crate) fn is_ended_by(
-        &self,
-        threads: &[Thread],
-        ending: &EndingText,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn is_ended_by(&self, threads: &[Thread], ending: &EndingText) -> Result<bool> {
         match self.read_ending(threads, ending)? {
             Some(end) => self.automaton.accepts(&end),
             None => Ok(false),
         }
     }
 
-    fn read_ending(
-        &self,
-        threads: &[Thread],
-        ending: &EndingText,
-    ) -> Result<Option<Threads>, EngineError> {
+    fn read_ending(&self, threads: &[Thread], ending: &EndingText) -> Result<Option<Threads>> {
         let mut threads = Threads::from_slice(threads);
         let mut read = 0;
         for &(place, token) in &ending.tokens {
@@ -206,7 +198,7 @@ impl Completing<'_> {
     ///
     /// # Errors
     /// As there.
-    pub fn length(&self, threads: &[Thread]) -> Result<Option<usize>, EngineError> {
+    pub fn length(&self, threads: &[Thread]) -> Result<Option<usize>> {
         let is_plain = self.automaton.rules().is_none() && self.relaxed(threads)?.is_empty();
         if !is_plain {
             return Ok(self.shortest(threads)?.map(|bytes| bytes.len()));
@@ -218,7 +210,7 @@ impl Completing<'_> {
     }
 
     /// The beginning of a configuration's completion, and the length of all of it.
-    fn first_edge(&self, threads: &[Thread]) -> Result<Option<(Edge, u32)>, EngineError> {
+    fn first_edge(&self, threads: &[Thread]) -> Result<Option<(Edge, u32)>> {
         let mut edges = Vec::new();
         for thread in threads {
             self.edges(thread, &mut edges)?;
@@ -244,7 +236,7 @@ impl Completing<'_> {
     }
 
     /// The length of the completion of a text that is between two lexemes.
-    fn length_from(&self, start: Between) -> Result<Option<u32>, EngineError> {
+    fn length_from(&self, start: Between) -> Result<Option<u32>> {
         if (MAX_COMPLETION_BYTES..UNKNOWN).contains(&self.estimate(start.0)?) {
             return Ok(None);
         }
@@ -278,7 +270,7 @@ impl Completing<'_> {
     }
 
     /// A text after which something is off a stack.
-    fn way_off(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+    fn way_off(&self, start: Between) -> Result<Option<Edge>> {
         if let Some(known) = self.automaton.completions.known.lock().get(&start) {
             return Ok(known.edge.clone());
         }
@@ -297,7 +289,7 @@ impl Completing<'_> {
         Ok(edge)
     }
 
-    fn search(&self, start: Between) -> Result<Option<Edge>, EngineError> {
+    fn search(&self, start: Between) -> Result<Option<Edge>> {
         let &Cell { height, parent, .. } = self.automaton.cell(start.0);
         // If very much is required, take one step of it.
         let left = self.left_of(start.0).filter(|&left| left > MANY);
@@ -314,7 +306,7 @@ impl Completing<'_> {
             if shortest.get(&at) != Some(&current) {
                 continue;
             }
-            let is_step = || -> Result<bool, EngineError> {
+            let is_step = || -> Result<bool> {
                 let now = self.left_of(at.0);
                 // One less, or down to the number above which steps are single.
                 let is_nearer = match (left, now) {
@@ -413,7 +405,7 @@ impl Completing<'_> {
     }
 
     /// Texts that end the lexeme of a thread, and the stacks after them.
-    fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<(), EngineError> {
+    fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<()> {
         match thread.lexeme {
             ThreadLexeme::End => {}
             ThreadLexeme::Tokens(set) => {
@@ -456,7 +448,7 @@ impl Completing<'_> {
 
     /// The end of an item that must differ from earlier ones, which may include the shortest
     /// values.
-    fn unused_edge(&self, thread: &Thread, index: LexemeId) -> Result<Option<Edge>, EngineError> {
+    fn unused_edge(&self, thread: &Thread, index: LexemeId) -> Result<Option<Edge>> {
         if !self.automaton.has_history(thread.stack) {
             return Ok(None);
         }
@@ -488,12 +480,7 @@ impl Completing<'_> {
 
     /// Further texts of a scalar within an item: one more than the earlier items that the item may
     /// still equal.
-    fn other_members(
-        &self,
-        thread: &Thread,
-        index: LexemeId,
-        edges: &mut Vec<Edge>,
-    ) -> Result<(), EngineError> {
+    fn other_members(&self, thread: &Thread, index: LexemeId, edges: &mut Vec<Edge>) -> Result<()> {
         let is_value = matches!(self.automaton.cell(thread.stack).frame, Frame::Value(_));
         let rivals = match self.automaton.compared().filter(|_| is_value) {
             Some(compared) => compared.num_rivals_of_member(thread)?,
@@ -539,7 +526,7 @@ impl Completing<'_> {
         text: &Arc<[u8]>,
         accept: Verdict,
         is_final: bool,
-    ) -> Result<Edge, EngineError> {
+    ) -> Result<Edge> {
         let mut ended = *thread;
         if let Some(json) = self.automaton.json() {
             // The closing quote is no part of a key.
@@ -564,12 +551,7 @@ impl Completing<'_> {
 
     /// The keys to try: those that some alternative still requires, or one of which avoids an
     /// excluded alternative. If there are none, a few others.
-    fn key_edges(
-        &self,
-        json: &Json,
-        thread: &Thread,
-        edges: &mut Vec<Edge>,
-    ) -> Result<(), EngineError> {
+    fn key_edges(&self, json: &Json, thread: &Thread, edges: &mut Vec<Edge>) -> Result<()> {
         let (Frame::ObjectOpen(state) | Frame::ObjectKey(state)) =
             self.automaton.cell(thread.stack).frame
         else {
@@ -598,7 +580,7 @@ impl Completing<'_> {
     }
 
     /// An undeclared key that has not occurred.
-    fn other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Edge>, EngineError> {
+    fn other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Edge>> {
         let Some(base) = node.base else { return Ok(None) };
         let lexeme = self.automaton.lexeme(base.lexeme);
         // Beginnings, the shortest first, each with the state of the lexeme that it leads to.
@@ -626,7 +608,7 @@ impl Completing<'_> {
     }
 
     /// Returns the state at a key's colon, if the key is allowed.
-    fn after_key(&self, thread: &Thread, text: &[u8]) -> Result<Option<Between>, EngineError> {
+    fn after_key(&self, thread: &Thread, text: &[u8]) -> Result<Option<Between>> {
         let Some(threads) = self.automaton.walk(&[*thread], text)? else { return Ok(None) };
         let is_colon = |thread: &&Thread| self.automaton.cell(thread.stack).frame == Frame::Colon;
         let after = threads.iter().find(is_colon);
@@ -645,7 +627,7 @@ fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
 fn further(
     lexeme: &Lexeme,
     state: ffwd_regular::expr::LexState,
-) -> Result<Vec<(u8, ffwd_regular::expr::LexState)>, EngineError> {
+) -> Result<Vec<(u8, ffwd_regular::expr::LexState)>> {
     let mut found = Vec::new();
     let likely = (b'a'..=b'z').chain(b'0'..=b'9').chain(b' '..=b'~').chain(0x80..=0xFF);
     let mut seen = [false; 256];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::punctuation::index;
 use crate::json::tables::Json;
 use crate::rules::leaf::Leaf;
@@ -104,7 +104,7 @@ impl Explaining<'_> {
         threads: &[Thread],
         tail: &[u8],
         most: usize,
-    ) -> Result<(Vec<Expected>, usize), EngineError> {
+    ) -> Result<(Vec<Expected>, usize)> {
         let tail = &tail[tail.len().saturating_sub(TAIL)..];
         let mut found: Vec<Expected> = Vec::new();
         for thread in threads {
@@ -141,7 +141,7 @@ impl Explaining<'_> {
     }
 
     /// The threads that begin where the lexemes of these may end here.
-    pub(crate) fn after_lexemes(&self, threads: &[Thread]) -> Result<Vec<Thread>, EngineError> {
+    pub(crate) fn after_lexemes(&self, threads: &[Thread]) -> Result<Vec<Thread>> {
         let mut after = Vec::new();
         for thread in threads {
             if let ThreadLexeme::Lexeme(index) = thread.lexeme {
@@ -155,12 +155,7 @@ impl Explaining<'_> {
         Ok(after)
     }
 
-    fn expected_of(
-        &self,
-        thread: &Thread,
-        tail: &[u8],
-        found: &mut Vec<Expected>,
-    ) -> Result<(), EngineError> {
+    fn expected_of(&self, thread: &Thread, tail: &[u8], found: &mut Vec<Expected>) -> Result<()> {
         let &Cell { frame, .. } = self.automaton.cell(thread.stack);
         let index = match thread.lexeme {
             ThreadLexeme::End => {
@@ -272,7 +267,7 @@ impl Explaining<'_> {
         language: &Ast,
         at: (&Lexeme, LexState),
         tail: &[u8],
-    ) -> Result<Option<What>, EngineError> {
+    ) -> Result<Option<What>> {
         let parts: FxHashSet<&Ast> = alternatives(language).iter().collect();
         let mut nodes: Vec<(NodeId, &Ast)> = Vec::new();
         for (&node, leaf) in &rules.program.leaves {
@@ -307,7 +302,7 @@ impl Explaining<'_> {
         Ok((!nodes.is_empty()).then_some(What::Terminals(nodes)))
     }
 
-    fn expected_key(&self, thread: &Thread) -> Result<Option<Expected>, EngineError> {
+    fn expected_key(&self, thread: &Thread) -> Result<Option<Expected>> {
         let Some(json) = self.automaton.json() else { return Ok(None) };
         let node = json.keys.node(thread.key_node());
         let allowed: Vec<NameId> = json.keys.allowed_names(&node).collect();
@@ -327,12 +322,7 @@ impl Explaining<'_> {
     }
 
     /// Returns the types of a query's scalars that a lexeme may be.
-    fn scalar_types(
-        &self,
-        json: &Json,
-        query: QueryId,
-        lexeme: &Lexeme,
-    ) -> Result<Types, EngineError> {
+    fn scalar_types(&self, json: &Json, query: QueryId, lexeme: &Lexeme) -> Result<Types> {
         let string = lexeme.spec().spelling == Spelling::JsonString;
         let first = shortest(lexeme, lexeme.start(), |_| true)?;
         let first = first.and_then(|text| text.first().copied());
@@ -345,12 +335,7 @@ impl Explaining<'_> {
         })
     }
 
-    fn types(
-        &self,
-        json: &Json,
-        query: QueryId,
-        keep: impl Fn(&str) -> bool,
-    ) -> Result<Types, EngineError> {
+    fn types(&self, json: &Json, query: QueryId, keep: impl Fn(&str) -> bool) -> Result<Types> {
         let mut types = Types::default();
         for &schema in json.queries.get(query.0).required_schemas() {
             let normal: Arc<Normal> = json.schema.normal(schema)?;
@@ -413,7 +398,7 @@ impl Explaining<'_> {
     }
 
     /// Whether a short number of a language may have no fraction but zeros.
-    fn is_whole(&self, language: &Ast) -> Result<bool, EngineError> {
+    fn is_whole(&self, language: &Ast) -> Result<bool> {
         let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
         let lexeme = self.automaton.lexeme_store().get(&spec)?;
         let Some(text) = shortest(&lexeme, lexeme.start(), |_| true)? else { return Ok(false) };
@@ -524,7 +509,7 @@ fn shortest(
     lexeme: &Lexeme,
     state: LexState,
     wanted: impl Fn(Verdict) -> bool,
-) -> Result<Option<Arc<[u8]>>, EngineError> {
+) -> Result<Option<Arc<[u8]>>> {
     let endings = lexeme.endings(state)?;
     let fitting = endings.iter().filter(|ending| wanted(lexeme.accept(ending.end)));
     // One that is over already says little.
@@ -533,7 +518,7 @@ fn shortest(
 }
 
 /// Returns the state of a lexeme after a text.
-fn run(lexeme: &Lexeme, text: &[u8]) -> Result<Option<LexState>, EngineError> {
+fn run(lexeme: &Lexeme, text: &[u8]) -> Result<Option<LexState>> {
     if !lexeme.is_alive() {
         return Ok(None);
     }
@@ -549,11 +534,7 @@ fn run(lexeme: &Lexeme, text: &[u8]) -> Result<Option<LexState>, EngineError> {
 
 /// The longest suffix of a text that leads a lexeme to a state; `None` at its start, or if its
 /// beginning is too far back.
-fn since_start<'t>(
-    lexeme: &Lexeme,
-    state: LexState,
-    tail: &'t [u8],
-) -> Result<Option<&'t [u8]>, EngineError> {
+fn since_start<'t>(lexeme: &Lexeme, state: LexState, tail: &'t [u8]) -> Result<Option<&'t [u8]>> {
     if state == lexeme.start() || !lexeme.is_alive() {
         return Ok(None);
     }

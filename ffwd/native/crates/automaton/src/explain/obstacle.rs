@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::explain::expected::Explaining;
 use crate::json::keys::decoded;
 use crate::json::tables::Json;
@@ -68,11 +68,7 @@ impl Explaining<'_> {
     ///
     /// # Errors
     /// A limit of what is built on the way is passed.
-    pub fn obstacles(
-        &self,
-        threads: &[Thread],
-        refused: &[u8],
-    ) -> Result<Vec<Obstacle>, EngineError> {
+    pub fn obstacles(&self, threads: &[Thread], refused: &[u8]) -> Result<Vec<Obstacle>> {
         let (Some(json), Some(&byte)) = (self.automaton.json(), refused.first()) else {
             return Ok(Vec::new());
         };

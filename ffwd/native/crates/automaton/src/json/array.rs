@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::interning::memory::map_entry;
 use crate::json::array_state::{
     ArrayGroup, ArrayMonitor, ArrayPending, ArrayState, ItemEntry, Progress,
@@ -37,7 +37,7 @@ impl Json {
         &self,
         arrays: Vec<(Arc<ArraySpec>, Verdict)>,
         required: Verdict,
-    ) -> Result<ArrayGroupId, EngineError> {
+    ) -> Result<ArrayGroupId> {
         let mut monitors: Vec<ArrayMonitor> = Vec::with_capacity(arrays.len());
         for (spec, owners) in arrays {
             // The order of properties in the items does not affect observation.
@@ -67,7 +67,7 @@ impl Json {
         on: &impl On,
         id: ArrayStateId,
         parent: StackId,
-    ) -> Result<Option<StackId>, EngineError> {
+    ) -> Result<Option<StackId>> {
         let Some(pending) = self.known_item(on, id)? else { return Ok(None) };
         let &ArrayPending { query, compared, .. } = self.arrays.pendings.get(pending.0);
         let frame =
@@ -76,11 +76,7 @@ impl Json {
         on.push(Frame::Value(query), await_item).map(Some)
     }
 
-    fn known_item(
-        &self,
-        on: &impl On,
-        id: ArrayStateId,
-    ) -> Result<Option<ArrayPendingId>, EngineError> {
+    fn known_item(&self, on: &impl On, id: ArrayStateId) -> Result<Option<ArrayPendingId>> {
         if let Some(&known) = self.arrays.items.lock().get(&id) {
             return Ok(known);
         }
@@ -94,7 +90,7 @@ impl Json {
         &self,
         on: &impl On,
         id: ArrayStateId,
-    ) -> Result<Option<ArrayPendingId>, EngineError> {
+    ) -> Result<Option<ArrayPendingId>> {
         let set = &self.schema;
         let state = self.arrays.states.get(id.0);
         let group = self.arrays.monitors(state);
@@ -197,7 +193,7 @@ impl Json {
         id: ArrayPendingId,
         verdict: Verdict,
         text: TextId,
-    ) -> Result<ArrayStateId, EngineError> {
+    ) -> Result<ArrayStateId> {
         let pending = self.arrays.pendings.get(id.0);
         let from = self.arrays.states.get(pending.from.0);
         let group = self.arrays.monitors(from);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::Held;
 use crate::json::used_keys::UsedId;
 use crate::stacks::ids::{ArrayGroupId, ArrayStateId, QueryId};
@@ -111,11 +111,7 @@ impl ArrayMonitor {
     }
 
     /// Whether the earlier items affect what the array still needs.
-    pub(crate) fn misses_items(
-        &self,
-        state: &ArrayState,
-        progress: &Progress,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn misses_items(&self, state: &ArrayState, progress: &Progress) -> Result<bool> {
         let matters = self.spec.unique && !self.is_even();
         Ok(matters && !self.rest(state, progress)?.asks_for_nothing())
     }
@@ -134,11 +130,7 @@ impl ArrayMonitor {
 
     /// Returns the rest of the array after this many items, and how many items must and may follow.
     /// The schemas do not exclude earlier values.
-    pub(crate) fn rest(
-        &self,
-        state: &ArrayState,
-        progress: &Progress,
-    ) -> Result<ArraySpec, EngineError> {
+    pub(crate) fn rest(&self, state: &ArrayState, progress: &Progress) -> Result<ArraySpec> {
         let spec = &self.spec;
         meter::charge(1 + spec.prefix.len() / 4)?;
         let gone = usize::try_from(state.count).unwrap_or(usize::MAX).min(spec.prefix.len());

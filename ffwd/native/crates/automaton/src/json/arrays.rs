@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::intern::Interner;
 use crate::json::array_state::{
     ArrayGroup, ArrayMonitor, ArrayPending, ArrayState, Progress, Spare,
@@ -38,7 +38,7 @@ impl Arrays {
         &self.groups[state.group.0 as usize]
     }
 
-    pub(crate) fn array_start(&self, group: ArrayGroupId) -> Result<ArrayStateId, EngineError> {
+    pub(crate) fn array_start(&self, group: ArrayGroupId) -> Result<ArrayStateId> {
         let history = self.keeps_history(group).then_some(UsedId::EMPTY);
         let monitors = &self.groups[group.0 as usize].monitors;
         let begin = |(at, monitor): (usize, &ArrayMonitor)| Progress {
@@ -118,7 +118,7 @@ impl Arrays {
         &self,
         id: ArrayStateId,
         history: UsedId,
-    ) -> Result<ArrayStateId, EngineError> {
+    ) -> Result<ArrayStateId> {
         let state = self.states.get(id.0);
         if state.history.is_none_or(|known| known == ANY_HISTORY || known == history) {
             return Ok(id);
@@ -131,7 +131,7 @@ impl Arrays {
         &self,
         id: ArrayPendingId,
         history: UsedId,
-    ) -> Result<ArrayPendingId, EngineError> {
+    ) -> Result<ArrayPendingId> {
         let pending = self.pendings.get(id.0);
         let from = self.array_with_history(pending.from, history)?;
         let pending = ArrayPending { from, ..pending.clone() };
@@ -166,8 +166,8 @@ impl Arrays {
         &self,
         id: ArrayStateId,
         more: u64,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<u32, EngineError> {
+        of: impl Fn(SchemaId) -> Result<u32>,
+    ) -> Result<u32> {
         let state = self.states.get(id.0);
         let group = self.monitors(state);
         let came = state.count.saturating_add(more);

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::exclusion_set::ExclusionSet;
 use ffwd_bounds::meter;
 use ffwd_json_schema::{SchemaId, SchemaSet, ValueId};
@@ -44,7 +44,7 @@ impl Cases {
         set: &SchemaSet,
         exclusions: usize,
         asks: &[(u32, SchemaId)],
-    ) -> Result<Option<Self>, EngineError> {
+    ) -> Result<Option<Self>> {
         if asks.len() < MIN_TOLD_APART {
             return Ok(None);
         }
@@ -102,10 +102,7 @@ impl Cases {
     }
 
     /// The classes that suit the same of some exclusions, with these.
-    pub fn alike(
-        &self,
-        among: &ExclusionSet,
-    ) -> Result<Vec<(ExclusionSet, Vec<usize>)>, EngineError> {
+    pub fn alike(&self, among: &ExclusionSet) -> Result<Vec<(ExclusionSet, Vec<usize>)>> {
         let mut of_class: Vec<ExclusionSet> = Vec::with_capacity(self.values.len() + 1);
         let (mut always, mut listing) = (among.none(), 0);
         for told in self.told.iter().filter(|told| among.contains(told.exclusion as usize)) {
@@ -137,11 +134,7 @@ impl Cases {
     }
 
     /// The values of some classes; `None` for all values.
-    pub fn schema(
-        &self,
-        set: &SchemaSet,
-        mut classes: Vec<usize>,
-    ) -> Result<Option<SchemaId>, EngineError> {
+    pub fn schema(&self, set: &SchemaSet, mut classes: Vec<usize>) -> Result<Option<SchemaId>> {
         classes.sort_unstable();
         if classes.len() > self.values.len() {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! Parts of a value with infinitely many values: an item that still contains one can differ from
 //! any number of others.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::json::compared::Compared;
 use crate::json::punctuation::index;
 use crate::stacks::cells::Cell;
@@ -29,7 +29,7 @@ impl<O: On> Compared<'_, O> {
         thread: &Thread,
         level: StackId,
         stays: bool,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let &Cell { frame, parent, .. } = self.on.cell(thread.stack);
         let begun = match (frame, thread.lexeme) {
             (Frame::Value(query), ThreadLexeme::Lexeme(lexeme)) => {
@@ -66,7 +66,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether the value that a stack stands in or after may be continued without end before a level.
-    fn is_endless_from(&self, stack: StackId, level: StackId) -> Result<bool, EngineError> {
+    fn is_endless_from(&self, stack: StackId, level: StackId) -> Result<bool> {
         let mut at = stack;
         while at != level && at != StackId::END {
             let &Cell { frame, parent, .. } = self.on.cell(at);
@@ -80,7 +80,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether every token that a thread reads within its lexeme keeps the item distinct from all
     /// earlier ones, whatever they are; and whether the item still has infinitely many values.
-    pub fn stays_endless(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub fn stays_endless(&self, thread: &Thread) -> Result<bool> {
         let (frame, level) = (self.on.cell(thread.stack).frame, self.on.level(thread.stack));
         if level == StackId::END || self.history_of(level).is_none() {
             // The next outer level is examined when the item at this one ends.
@@ -96,7 +96,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether the current item of a stack has infinitely many values, whatever the earlier items
     /// are.
-    pub fn is_endless_at(&self, stack: StackId) -> Result<bool, EngineError> {
+    pub fn is_endless_at(&self, stack: StackId) -> Result<bool> {
         let level = self.on.level(stack);
         if level == StackId::END {
             return Ok(true);
@@ -105,7 +105,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Returns whether any characters continue a string, even after its opening quote.
-    fn takes_anything(&self, lexeme: LexemeId, state: LexState) -> Result<bool, EngineError> {
+    fn takes_anything(&self, lexeme: LexemeId, state: LexState) -> Result<bool> {
         let lexeme = self.on.lexeme(lexeme);
         if lexeme.spec().spelling != Spelling::JsonString {
             return Ok(false);
@@ -115,7 +115,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a frame allows infinitely many values. May return `false` if that is hard to decide.
-    fn is_endless(&self, frame: Frame, depth: usize) -> Result<bool, EngineError> {
+    fn is_endless(&self, frame: Frame, depth: usize) -> Result<bool> {
         match self.json.rivals.endless.lock().get(&frame) {
             Some(None) => return Ok(true),
             Some(&Some(searched)) if searched >= depth => return Ok(false),
@@ -154,11 +154,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a value that has not begun can be one of infinitely many.
-    pub(crate) fn is_endless_query(
-        &self,
-        query: QueryId,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_query(&self, query: QueryId, depth: usize) -> Result<bool> {
         let starts = self.json.value_starts(self.on, query)?;
         for scalar in &starts.scalars {
             if self.is_endless_scalar(scalar.lexeme)? {
@@ -171,12 +167,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether a container that a query allows, and that begins with a lexeme, can be one of
     /// infinitely many.
-    fn are_some_endless(
-        &self,
-        query: QueryId,
-        opening: u32,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
+    fn are_some_endless(&self, query: QueryId, opening: u32, depth: usize) -> Result<bool> {
         let starts = self.json.value_starts(self.on, query)?;
         let depth = depth.saturating_sub(1);
         if opening == index::OPEN_ARRAY {
@@ -195,7 +186,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a scalar has infinitely many values, or more than one text can contain.
-    pub(crate) fn is_endless_scalar(&self, index: LexemeId) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_scalar(&self, index: LexemeId) -> Result<bool> {
         let lexeme = self.on.lexeme(index);
         let start = lexeme.start();
         if lexeme.spec().spelling == Spelling::JsonString {
@@ -207,7 +198,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether a string has more continuations than one text can contain. May return `false` if
     /// that is hard to decide.
-    fn has_many_texts(&self, index: LexemeId, state: LexState) -> Result<bool, EngineError> {
+    fn has_many_texts(&self, index: LexemeId, state: LexState) -> Result<bool> {
         let lexeme = self.on.lexeme(index);
         if lexeme.spec().spelling != Spelling::JsonString || lexeme.listed(state).is_some() {
             return Ok(false);
@@ -221,7 +212,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether a thread is in a string, in a member of an item, that can end in more ways than a
     /// number.
-    pub(crate) fn has_more_texts(&self, thread: &Thread, number: u64) -> Result<bool, EngineError> {
+    pub(crate) fn has_more_texts(&self, thread: &Thread, number: u64) -> Result<bool> {
         let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
             (self.on.cell(thread.stack).frame, thread.lexeme)
         else {
@@ -245,11 +236,7 @@ impl<O: On> Compared<'_, O> {
     /// Whether a number without an exponent has more continuations than one text can contain: that
     /// many digits may follow, even after a zero, and none affects what follows the number. May
     /// return `false` if that is hard to decide.
-    pub(crate) fn has_many_numbers(
-        &self,
-        index: LexemeId,
-        state: LexState,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn has_many_numbers(&self, index: LexemeId, state: LexState) -> Result<bool> {
         let lexeme = self.on.lexeme(index);
         if lexeme.spec().spelling != Spelling::Utf8 {
             return Ok(false);
@@ -277,11 +264,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a thread is in the middle of a number that many digits may follow.
-    pub(crate) fn is_endless_number(
-        &self,
-        thread: &Thread,
-        lexeme: LexemeId,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_number(&self, thread: &Thread, lexeme: LexemeId) -> Result<bool> {
         if !self.has_many_numbers(lexeme, thread.lex_state())? {
             return Ok(false);
         }
@@ -292,7 +275,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether a thread stands before a number that can be one of infinitely many.
-    pub(crate) fn begins_endless_number(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub(crate) fn begins_endless_number(&self, thread: &Thread) -> Result<bool> {
         let (Frame::Value(_), ThreadLexeme::Lexeme(index)) =
             (self.on.cell(thread.stack).frame, thread.lexeme)
         else {
@@ -310,7 +293,7 @@ impl<O: On> Compared<'_, O> {
         state: ObjectStateId,
         node: KeyNodeId,
         depth: usize,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         // Whatever lies below the object.
         let stack = self.on.push(Frame::ObjectKey(state), StackId::END)?;
         let node = self.json.keys.node(node);
@@ -329,11 +312,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether any number of digits may follow in a state of a number.
-    pub(crate) fn takes_digits(
-        &self,
-        lexeme: LexemeId,
-        state: Option<LexState>,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn takes_digits(&self, lexeme: LexemeId, state: Option<LexState>) -> Result<bool> {
         let Some(state) = state else { return Ok(false) };
         let lexeme = self.on.lexeme(lexeme);
         let stays = |byte| Ok::<_, EngineError>(lexeme.next(state, byte)? == Some(state));

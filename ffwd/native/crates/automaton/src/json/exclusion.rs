@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{smallvec, SmallVec};
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::cases::Cases;
 use crate::json::exclusion_set::ExclusionSet;
 use crate::json::keys::decoded;
@@ -51,7 +51,7 @@ impl Json {
         place: &Place,
         members: &Members,
         key: Key,
-    ) -> Result<Option<MemberDemand>, EngineError> {
+    ) -> Result<Option<MemberDemand>> {
         let monitors = self.group(group);
         let monitor = &monitors.monitors[at as usize];
         let Members { seen, count, .. } = members;
@@ -124,7 +124,7 @@ impl Json {
         place: &Place,
         seen: &NameSet,
         count: u64,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let names = &self.group(group).names;
         let monitor = &self.group(group).monitors[at as usize];
         if !monitor.counts_suffice(&self.schema, place, seen, None, count)? {
@@ -166,8 +166,8 @@ impl Json {
     fn ways(
         &self,
         demand: &MemberDemand,
-        is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
-    ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
+        is_feasible: impl FnMut(ExclusionSet) -> Result<bool>,
+    ) -> Result<SmallVec<[SchemaId; 1]>> {
         let mut ways = SmallVec::new();
         for leaving in leaving(&demand.kept, &demand.watched, is_feasible)? {
             if leaving.is_empty() {
@@ -183,8 +183,8 @@ impl Json {
         &self,
         demand: &MemberDemand,
         cases: &Cases,
-        mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
-    ) -> Result<SmallVec<[SchemaId; 1]>, EngineError> {
+        mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool>,
+    ) -> Result<SmallVec<[SchemaId; 1]>> {
         let mut classes: Vec<(ExclusionSet, Vec<usize>)> = Vec::new();
         let mut places: FxHashMap<ExclusionSet, usize> = FxHashMap::default();
         for (suited, alike) in cases.alike(&demand.told_apart)? {
@@ -216,7 +216,7 @@ fn add_way(
     leaving: &ExclusionSet,
     schema: Option<SchemaId>,
     ways: &mut SmallVec<[SchemaId; 1]>,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     let mut parts: Vec<SchemaId> = vec![demand.schema];
     parts.extend(schema);
     for &(_, schema) in demand.watched.iter().filter(|&&(at, _)| leaving.contains(at as usize)) {
@@ -234,8 +234,8 @@ fn add_way(
 fn leaving(
     kept: &ExclusionSet,
     watched: &[(u32, SchemaId)],
-    mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool, EngineError>,
-) -> Result<Vec<ExclusionSet>, EngineError> {
+    mut is_feasible: impl FnMut(ExclusionSet) -> Result<bool>,
+) -> Result<Vec<ExclusionSet>> {
     let mut all = kept.clone();
     watched.iter().for_each(|&(at, _)| all.insert(at as usize));
     if is_feasible(all.clone())? {

@@ -1,6 +1,6 @@
 //! What frames of JSON values mean: the lexemes that may begin on them, and the stacks after these.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::punctuation::index;
 use crate::json::tables::Json;
 use crate::stacks::cells::{Cell, ExitKey};
@@ -12,12 +12,7 @@ use ffwd_regular::expr::Verdict;
 
 impl Json {
     /// The threads that begin on a stack with such a frame.
-    pub(crate) fn begin(
-        &self,
-        on: &impl On,
-        frame: Frame,
-        stack: StackId,
-    ) -> Result<Threads, EngineError> {
+    pub(crate) fn begin(&self, on: &impl On, frame: Frame, stack: StackId) -> Result<Threads> {
         let mut threads = Threads::new();
         let parent = on.cell(stack).parent;
         let begin = |lexeme: LexemeId, stack: StackId| begin_lexeme(on, lexeme, stack);
@@ -114,12 +109,7 @@ impl Json {
     }
 
     /// The stack after a lexeme that ended on such a frame.
-    pub(crate) fn leave(
-        &self,
-        on: &impl On,
-        stack: StackId,
-        ended: ExitKey,
-    ) -> Result<StackId, EngineError> {
+    pub(crate) fn leave(&self, on: &impl On, stack: StackId, ended: ExitKey) -> Result<StackId> {
         let &Cell { frame, parent, .. } = on.cell(stack);
         let (lexeme, accept, text) = ended;
         let (mark, place) = match lexeme {
@@ -186,22 +176,13 @@ impl Json {
     }
 
     /// Whether a key or an item follows this lexeme of a container; otherwise it ends there.
-    pub(crate) fn goes_on(
-        &self,
-        on: &impl On,
-        stack: StackId,
-        lexeme: LexemeId,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn goes_on(&self, on: &impl On, stack: StackId, lexeme: LexemeId) -> Result<bool> {
         let marks = self.marks(on, stack)?;
         Ok(lexeme == marks.comma || Some(lexeme) == marks.line)
     }
 
     /// Whether an item that later ones are compared with ends with the lexeme of a thread.
-    pub(crate) fn ends_compared_item(
-        &self,
-        on: &impl On,
-        thread: &Thread,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn ends_compared_item(&self, on: &impl On, thread: &Thread) -> Result<bool> {
         let cell = on.cell(thread.stack);
         if !cell.ends_compared_item {
             return Ok(false);
@@ -225,7 +206,7 @@ impl Json {
         stack: StackId,
         verdict: Verdict,
         text: TextId,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let &Cell { frame, parent, .. } = on.cell(stack);
         match frame {
             Frame::AwaitMember(pending) => {

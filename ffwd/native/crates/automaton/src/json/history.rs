@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use parking_lot::Mutex;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::agreement::entries_of;
 use crate::json::members::KnownMembers;
 use crate::json::used_keys::{UsedId, UsedKeys};
@@ -47,7 +47,7 @@ impl Histories {
         set: &SchemaSet,
         history: UsedId,
         item: &[u8],
-    ) -> Result<Option<UsedId>, EngineError> {
+    ) -> Result<Option<UsedId>> {
         let key = key_of(set, item)?;
         if self.find(history, &key).is_some_and(|node| self.sets.ends(node)) {
             return Ok(None);
@@ -64,12 +64,7 @@ impl Histories {
     }
 
     /// Whether an item is in the set.
-    pub(crate) fn has(
-        &self,
-        set: &SchemaSet,
-        history: UsedId,
-        item: &[u8],
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn has(&self, set: &SchemaSet, history: UsedId, item: &[u8]) -> Result<bool> {
         let key = key_of(set, item)?;
         Ok(self.find(history, &key).is_some_and(|node| self.sets.ends(node)))
     }
@@ -81,11 +76,7 @@ impl Histories {
     }
 
     /// The items of the set, as schemas of what equals them, sorted.
-    pub(crate) fn items(
-        &self,
-        set: &SchemaSet,
-        history: UsedId,
-    ) -> Result<Vec<SchemaId>, EngineError> {
+    pub(crate) fn items(&self, set: &SchemaSet, history: UsedId) -> Result<Vec<SchemaId>> {
         let mut items = Vec::new();
         let mut pending: Vec<(UsedId, Vec<u8>)> = vec![(history, Vec::new())];
         while let Some((node, key)) = pending.pop() {

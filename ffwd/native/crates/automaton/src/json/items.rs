@@ -1,6 +1,6 @@
 //! The demands on the next item of an array, so that the array can be completed.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_json_schema::{ArraySpec, Contains, SchemaId, SchemaSet};
@@ -10,7 +10,7 @@ pub use ffwd_regular::expr::json_text::last_value;
 const MAX_COUNTING: usize = 8;
 
 /// Returns the schema of values that equal none of the earlier ones.
-pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId, EngineError> {
+pub fn differs(set: &SchemaSet, came: &[SchemaId]) -> Result<SchemaId> {
     // The conjunction keeps its operands sorted by values, which are expensive to compare.
     meter::charge(1 + 56 * came.len())?;
     let mut others = Vec::with_capacity(came.len());
@@ -37,7 +37,7 @@ pub struct Demand {
 
 impl Demand {
     /// All of it as one schema.
-    pub fn whole(&self, set: &SchemaSet) -> Result<SchemaId, EngineError> {
+    pub fn whole(&self, set: &SchemaSet) -> Result<SchemaId> {
         if self.avoided.is_empty() {
             return Ok(self.schema);
         }
@@ -46,11 +46,7 @@ impl Demand {
 }
 
 /// Whether an array with this `rest` can be completed after the earlier items.
-pub fn is_satisfiable(
-    set: &SchemaSet,
-    rest: &ArraySpec,
-    came: &[SchemaId],
-) -> Result<bool, EngineError> {
+pub fn is_satisfiable(set: &SchemaSet, rest: &ArraySpec, came: &[SchemaId]) -> Result<bool> {
     if rest.repeats && !came.is_empty() {
         let mut repeating = ArraySpec { repeats: false, ..rest.clone() };
         let schema = set.negation(differs(set, came)?)?;
@@ -85,11 +81,7 @@ struct NextItem<'a> {
 
 /// The demands on the next item. It must meet one of them, so that the rest of the array can be
 /// completed.
-pub fn demands(
-    set: &SchemaSet,
-    rest: &ArraySpec,
-    came: &[SchemaId],
-) -> Result<Vec<Demand>, EngineError> {
+pub fn demands(set: &SchemaSet, rest: &ArraySpec, came: &[SchemaId]) -> Result<Vec<Demand>> {
     let base = rest.prefix.first().copied().or(rest.items).unwrap_or(SchemaId::NEVER);
     let mut tests = Vec::new();
     for (place, contains) in rest.contains.iter().enumerate() {
@@ -152,7 +144,7 @@ impl NextItem<'_> {
 
     /// The values beside the earlier items that the item must not equal, if exactly the tests of
     /// `holding` hold for it, so that the array can be completed; `None` if it cannot.
-    fn leads_on(&self, holding: u32) -> Result<Option<Vec<SchemaId>>, EngineError> {
+    fn leads_on(&self, holding: u32) -> Result<Option<Vec<SchemaId>>> {
         let Some(after) = self.after(holding) else { return Ok(None) };
         if self.rest.unique {
             let outcomes = self.tests.iter().enumerate();
@@ -165,7 +157,7 @@ impl NextItem<'_> {
     }
 
     /// The item with some tests decided: those of `decided`, as `holding` says.
-    fn demand(&self, decided: u32, holding: u32) -> Result<SchemaId, EngineError> {
+    fn demand(&self, decided: u32, holding: u32) -> Result<SchemaId> {
         let mut parts = vec![self.base];
         for (bit, &(_, schema)) in self.tests.iter().enumerate() {
             if decided >> bit & 1 == 1 {
@@ -178,7 +170,7 @@ impl NextItem<'_> {
 
     /// The outcomes of the tests from which the array can be completed, with as few tests decided
     /// as possible.
-    fn cubes(&self) -> Result<Vec<Demand>, EngineError> {
+    fn cubes(&self) -> Result<Vec<Demand>> {
         let all = (1u32 << self.tests.len()) - 1;
         let mut good = Vec::with_capacity(all as usize + 1);
         for holding in 0..=all {
@@ -216,7 +208,7 @@ impl NextItem<'_> {
     }
 
     /// An item after which the array can be completed only because a later one can equal it.
-    fn add_pairs(&self, demands: &mut Vec<Demand>) -> Result<(), EngineError> {
+    fn add_pairs(&self, demands: &mut Vec<Demand>) -> Result<()> {
         let all = (1u32 << self.tests.len()) - 1;
         for holding in 0..=all {
             let Some(after) = self.after(holding) else { continue };

@@ -8,7 +8,7 @@
 
 use parking_lot::Mutex;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::punctuation::{index, NUM_LEXEMES};
 use crate::stacks::ids::{LayoutId, LexemeId};
 use ffwd_bounds::error::LimitExceeded;
@@ -127,8 +127,8 @@ impl Layouts {
         &mut self,
         whitespace: &Whitespace,
         first: LexemeId,
-        mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<LexemeId, EngineError>,
-    ) -> Result<LayoutId, EngineError> {
+        mut add_lexeme: impl FnMut(&LexemeSpec) -> Result<LexemeId>,
+    ) -> Result<LayoutId> {
         if self.entries.len() + 4 + MAX_BLANKS as usize >= MAX_LAYOUTS {
             return Err(LimitExceeded::new("grammar_layouts", MAX_LAYOUTS).into());
         }

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::history::{key_of, read_members, string_end, Histories, Member};
 use crate::json::used_keys::UsedId;
@@ -138,7 +138,7 @@ impl Histories {
         set: &SchemaSet,
         ids: UsedId,
         path: &[Step],
-    ) -> Result<Option<UsedId>, EngineError> {
+    ) -> Result<Option<UsedId>> {
         let path_id = self.members.lock().path_id(path);
         self.values_below(set, (ids, 0, 0, path_id), path)
     }
@@ -148,7 +148,7 @@ impl Histories {
         set: &SchemaSet,
         key: ValuesKey,
         path: &[Step],
-    ) -> Result<Option<UsedId>, EngineError> {
+    ) -> Result<Option<UsedId>> {
         let (node, before, depth, path_id) = key;
         if let Some(&known) = self.members.lock().values.get(&key) {
             return Ok(Some(known));

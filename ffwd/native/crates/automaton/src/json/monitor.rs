@@ -1,16 +1,16 @@
 //! One alternative of an object: its demand on each key, and whether the object can still satisfy
 //! it.
 
-use crate::stacks::ids::NameId;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::cases::Cases;
 use crate::json::exclusion_set::ExclusionSet;
 use crate::json::name_set::NameSet;
+use crate::stacks::ids::NameId;
 use ffwd_bounds::meter;
 use ffwd_json_schema::{ObjectSpec, Property, SchemaId, SchemaSet};
 use ffwd_regular::expr::Verdict;
@@ -20,7 +20,7 @@ use ffwd_regular::expr::Verdict;
 pub struct Satisfiable(AtomicU8);
 
 impl Satisfiable {
-    fn get(&self, set: &SchemaSet, schema: SchemaId) -> Result<bool, EngineError> {
+    fn get(&self, set: &SchemaSet, schema: SchemaId) -> Result<bool> {
         match self.0.load(Ordering::Relaxed) {
             1 => Ok(false),
             2 => Ok(true),
@@ -237,7 +237,7 @@ impl Monitor {
         owners: Verdict,
         in_order: bool,
         claims: Claims<'_>,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let Claims { roles, name_of, unnamed, exclusions } = claims;
         let ordered = match in_order {
             true => spec.properties.iter().take_while(|property| !property.free).count(),
@@ -328,7 +328,7 @@ impl Monitor {
         place: &Place,
         seen: &NameSet,
         key: Key,
-    ) -> Result<Option<(SchemaId, u32)>, EngineError> {
+    ) -> Result<Option<(SchemaId, u32)>> {
         let is_through = self.next_required[place.ordered as usize] == self.ordered;
         let (schema, next, satisfiable) = match key {
             Key::Unnamed(class) => {
@@ -578,7 +578,7 @@ impl Monitor {
         seen: &NameSet,
         coming: Option<NameId>,
         count: u64,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         if !self.is_counted {
             return Ok(true);
         }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::exclusion_set::ExclusionSet;
 use crate::json::lengths::{name_length, Lengths};
 use crate::json::monitor::Monitor;
@@ -26,7 +26,7 @@ impl Json {
         id: ObjectStateId,
         names: impl Iterator<Item = NameId>,
         most: usize,
-    ) -> Result<(Vec<NameId>, bool), EngineError> {
+    ) -> Result<(Vec<NameId>, bool)> {
         let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
         let group = self.group(*group);
         let mut waiting: Vec<&Monitor> = Vec::with_capacity(live.len());
@@ -69,8 +69,8 @@ impl Json {
     pub(crate) fn object_left(
         &self,
         id: ObjectStateId,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<u32, EngineError> {
+        of: impl Fn(SchemaId) -> Result<u32>,
+    ) -> Result<u32> {
         let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
         let group = self.group(*group);
         let mut least = u32::MAX;
@@ -92,8 +92,8 @@ impl Json {
     pub(crate) fn object_left_after(
         &self,
         id: ObjectPendingId,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<u32, EngineError> {
+        of: impl Fn(SchemaId) -> Result<u32>,
+    ) -> Result<u32> {
         let ObjectPending { from, entries, members } = self.object_pendings.get(id.0);
         let group = self.group(self.object_states.get(from.0).group);
         let mut least = u32::MAX;
@@ -112,8 +112,8 @@ impl Json {
     pub(crate) fn object_ways(
         &self,
         id: ObjectStateId,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<Vec<(u32, Verdict)>, EngineError> {
+        of: impl Fn(SchemaId) -> Result<u32>,
+    ) -> Result<Vec<(u32, Verdict)>> {
         let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
         let group = self.group(*group);
         let mut ways = Vec::with_capacity(live.len());
@@ -133,8 +133,8 @@ impl Json {
         &self,
         id: ObjectPendingId,
         holds: Verdict,
-        of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-    ) -> Result<Vec<(u32, Verdict)>, EngineError> {
+        of: impl Fn(SchemaId) -> Result<u32>,
+    ) -> Result<Vec<(u32, Verdict)>> {
         let ObjectPending { from, entries, members } = self.object_pendings.get(id.0);
         let group = self.group(self.object_states.get(from.0).group);
         let mut ways = Vec::with_capacity(entries.len());
@@ -154,8 +154,8 @@ fn monitor_left(
     ordered: u32,
     pending: &ExclusionSet,
     members: &Members,
-    of: impl Fn(SchemaId) -> Result<u32, EngineError>,
-) -> Result<u32, EngineError> {
+    of: impl Fn(SchemaId) -> Result<u32>,
+) -> Result<u32> {
     let mut left = Lengths::default();
     for property in monitor.missing(ordered, &members.seen) {
         left.add(name_length(&property.name), of(property.schema)?);

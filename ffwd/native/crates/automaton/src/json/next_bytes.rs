@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::keys::Terminal;
 use crate::json::tables::Json;
 use crate::stacks::on::On;
@@ -15,7 +15,7 @@ pub(crate) fn list_bytes(
     json: Option<&Json>,
     threads: &[Thread],
     bytes: &mut SmallVec<[u8; 16]>,
-) -> Result<bool, EngineError> {
+) -> Result<bool> {
     if json.is_some_and(|json| threads.iter().any(|t| json.compared(on).is_rivalled(t))) {
         return Ok(false);
     }

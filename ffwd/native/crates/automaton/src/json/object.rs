@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::intern::ShortHash;
 use crate::json::exclusion::MemberDemand;
 use crate::json::keys::{KeySet, OtherKeys};
@@ -26,11 +26,7 @@ impl Json {
     }
 
     /// An object right after its opening brace.
-    pub(crate) fn object_start(
-        &self,
-        on: &impl On,
-        id: ObjectGroupId,
-    ) -> Result<ObjectStateId, EngineError> {
+    pub(crate) fn object_start(&self, on: &impl On, id: ObjectGroupId) -> Result<ObjectStateId> {
         let group = self.group(id);
         if let Some(&known) = group.start.get() {
             return Ok(known);
@@ -55,7 +51,7 @@ impl Json {
         id: ObjectGroupId,
         live: Box<[Live]>,
         mut members: Members,
-    ) -> Result<ObjectStateId, EngineError> {
+    ) -> Result<ObjectStateId> {
         let group = self.group(id);
         let mut open = OpenKeys::default();
         for &Live { monitor: at, ref place } in &live {
@@ -104,7 +100,7 @@ impl Json {
         live: &[Live],
         members: &Members,
         name: NameId,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let group = self.group(id);
         for &Live { monitor, ref place } in live {
             if group.is_required(&group.monitors[monitor as usize])
@@ -146,7 +142,7 @@ impl Json {
         parent: StackId,
         key: TextId,
         accept: Option<Verdict>,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let state = self.object_states.get(id.0);
         let group = self.group(state.group);
         let name = match accept {
@@ -222,7 +218,7 @@ impl Json {
         on: &impl On,
         id: ObjectPendingId,
         verdict: Verdict,
-    ) -> Result<ObjectStateId, EngineError> {
+    ) -> Result<ObjectStateId> {
         let pending = self.object_pendings.get(id.0);
         let before = self.object_states.get(pending.from.0);
         let group = self.group(before.group);
@@ -266,11 +262,7 @@ impl Json {
 
     /// Whether any number of keys with any text is allowed. May return `false` if that is hard to
     /// decide.
-    pub(crate) fn has_endless_keys(
-        &self,
-        on: &impl On,
-        id: ObjectStateId,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn has_endless_keys(&self, on: &impl On, id: ObjectStateId) -> Result<bool> {
         let state = self.object_states.get(id.0);
         let group = self.group(state.group);
         for live in &state.live {
@@ -290,7 +282,7 @@ impl Json {
     }
 
     /// Returns whether any number of keys may follow a member, whatever its value is.
-    pub(crate) fn has_endless_keys_after(&self, id: ObjectPendingId) -> Result<bool, EngineError> {
+    pub(crate) fn has_endless_keys_after(&self, id: ObjectPendingId) -> Result<bool> {
         let pending = self.object_pendings.get(id.0);
         let group = self.group(self.object_states.get(pending.from.0).group);
         // One of the required members is left.
@@ -307,7 +299,7 @@ impl Json {
     }
 
     /// Whether an alternative takes any number of members of any other name.
-    fn takes_any_keys(&self, group: &ObjectGroup, monitor: u32) -> Result<bool, EngineError> {
+    fn takes_any_keys(&self, group: &ObjectGroup, monitor: u32) -> Result<bool> {
         let monitor = &group.monitors[monitor as usize];
         let spec = &monitor.spec;
         if !group.is_required(monitor) || spec.max_properties.is_some() || !spec.excluded.is_empty()
@@ -327,7 +319,7 @@ impl Json {
         &self,
         on: &impl On,
         id: ObjectPendingId,
-    ) -> Result<Option<ObjectStateId>, EngineError> {
+    ) -> Result<Option<ObjectStateId>> {
         let from = self.object_states.get(self.object_pendings.get(id.0).from.0);
         match self.only_alternative(from) {
             Some(_) => Ok(Some(self.member_done(on, id, Verdict::MAX)?)),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::keys::{written, Names};
 use crate::json::monitor::{Ask, Asks, Claims, Exclusion, Monitor, Role, Unnamed};
 use crate::json::object_group::{ObjectGroup, OpenKeys};
@@ -47,7 +47,7 @@ impl Json {
         on: &impl On,
         objects: Vec<(Arc<ObjectSpec>, Verdict)>,
         required: Verdict,
-    ) -> Result<ObjectGroupId, EngineError> {
+    ) -> Result<ObjectGroupId> {
         // Whether an observed alternative holds does not depend on the order of the properties.
         let in_order = |owners: Verdict| {
             self.property_order == PropertyOrder::Declared && owners & required != 0
@@ -102,7 +102,7 @@ impl Json {
         on: &impl On,
         group: &ObjectGroup,
         open: OpenKeys,
-    ) -> Result<Option<LexemeId>, EngineError> {
+    ) -> Result<Option<LexemeId>> {
         if open.required == 0 {
             return Ok(None);
         }
@@ -143,7 +143,7 @@ impl<O: On> Builder<'_, O> {
         }
     }
 
-    fn language(&mut self, keys: &Option<Ast>) -> Result<u32, EngineError> {
+    fn language(&mut self, keys: &Option<Ast>) -> Result<u32> {
         if let Some(known) = self.languages.iter().position(|known| known == keys) {
             return Ok(known as u32);
         }
@@ -156,7 +156,7 @@ impl<O: On> Builder<'_, O> {
     }
 
     /// Returns the classes of the keys without a name. If they are few, the keys become names.
-    fn classes(&mut self, spec: &ObjectSpec) -> Result<Vec<Unnamed>, EngineError> {
+    fn classes(&mut self, spec: &ObjectSpec) -> Result<Vec<Unnamed>> {
         let mut classes: Vec<Class> = spec
             .others
             .iter()
@@ -174,11 +174,7 @@ impl<O: On> Builder<'_, O> {
     }
 
     /// Splits classes by the demands of an excluded alternative.
-    fn refine(
-        &mut self,
-        classes: Vec<Class>,
-        excluded: &ObjectSpec,
-    ) -> Result<Vec<Class>, EngineError> {
+    fn refine(&mut self, classes: Vec<Class>, excluded: &ObjectSpec) -> Result<Vec<Class>> {
         let mut rest = Vec::new();
         let mut parts: Vec<(Option<Ast>, Ask)> = Vec::new();
         for class in &excluded.others {
@@ -218,7 +214,7 @@ impl<O: On> Builder<'_, O> {
     }
 
     /// Whether there are more keys than can be listed; those that can become names.
-    fn is_endless(&mut self, keys: Option<&Ast>) -> Result<bool, EngineError> {
+    fn is_endless(&mut self, keys: Option<&Ast>) -> Result<bool> {
         let Some(keys) = keys else { return Ok(true) };
         let lexeme = self.on.add_lexeme(&lexeme_spec(Spelling::JsonString, [keys.clone()]))?;
         let lexeme = self.on.lexeme(lexeme);
@@ -234,7 +230,7 @@ impl<O: On> Builder<'_, O> {
     }
 
     /// The class of a name that is not declared.
-    fn class_of(&self, spec: &ObjectSpec, name: &[u8]) -> Result<Option<usize>, EngineError> {
+    fn class_of(&self, spec: &ObjectSpec, name: &[u8]) -> Result<Option<usize>> {
         for (at, class) in spec.others.iter().enumerate() {
             let Some(keys) = &class.keys else { return Ok(Some(at)) };
             let lexeme = self.on.add_lexeme(&lexeme_spec(Spelling::JsonString, [keys.clone()]))?;
@@ -258,7 +254,7 @@ impl<O: On> Builder<'_, O> {
         spec: &ObjectSpec,
         names: &[Box<[u8]>],
         name_of: &[NameId],
-    ) -> Result<Vec<Role>, EngineError> {
+    ) -> Result<Vec<Role>> {
         let mut declared: Vec<Option<u32>> = vec![None; names.len()];
         for (property, &name) in name_of.iter().enumerate() {
             declared[name.0 as usize] = Some(property as u32);
@@ -282,7 +278,7 @@ impl<O: On> Builder<'_, O> {
         in_order: bool,
         names: &[Box<[u8]>],
         unnamed: Vec<Unnamed>,
-    ) -> Result<Monitor, EngineError> {
+    ) -> Result<Monitor> {
         // Every name of a specification is among the names of the group.
         let names_of = |spec: &ObjectSpec| -> Vec<NameId> {
             let place =

@@ -1,6 +1,6 @@
 //! The layouts of values on stacks.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::layouts::{Choice, LayoutMarks};
 use crate::json::punctuation::index;
 use crate::json::tables::Json;
@@ -13,7 +13,7 @@ use ffwd_regular::expr::Verdict;
 
 impl Json {
     /// The lexemes between the parts of the container whose frame is on top of this stack.
-    pub(crate) fn marks(&self, on: &impl On, stack: StackId) -> Result<LayoutMarks, EngineError> {
+    pub(crate) fn marks(&self, on: &impl On, stack: StackId) -> Result<LayoutMarks> {
         let &Cell { layout, depth, .. } = on.cell(stack);
         let entry = self.layouts.get(layout);
         if let Some(indentation) = &entry.indentation {
@@ -38,7 +38,7 @@ impl Json {
     }
 
     /// The stack below the first part of a container that has no line break before it.
-    pub(crate) fn flat(&self, on: &impl On, stack: StackId) -> Result<StackId, EngineError> {
+    pub(crate) fn flat(&self, on: &impl On, stack: StackId) -> Result<StackId> {
         self.decided(on, stack, None, 0)
     }
 
@@ -50,7 +50,7 @@ impl Json {
         stack: StackId,
         lexeme: Option<LexemeId>,
         accept: Verdict,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         match self.layouts.after(on.cell(stack).layout, lexeme, accept) {
             Some(layout) => relaid(on, stack, layout),
             None => Ok(stack),
@@ -59,11 +59,7 @@ impl Json {
 }
 
 /// A stack with another layout of the value that it belongs to.
-pub(crate) fn relaid(
-    on: &impl On,
-    stack: StackId,
-    layout: LayoutId,
-) -> Result<StackId, EngineError> {
+pub(crate) fn relaid(on: &impl On, stack: StackId, layout: LayoutId) -> Result<StackId> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut at = stack;
     let mut relaid = loop {
@@ -83,7 +79,7 @@ pub(crate) fn relaid(
 }
 
 /// Returns whether two stacks differ only in the layout that the second has chosen.
-pub(crate) fn is_relaid(on: &impl On, stack: StackId, other: StackId) -> Result<bool, EngineError> {
+pub(crate) fn is_relaid(on: &impl On, stack: StackId, other: StackId) -> Result<bool> {
     let (own, layout) = (on.cell(stack).layout, on.cell(other).layout);
     Ok(stack == other || own != layout && relaid(on, stack, layout)? == other)
 }

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::compared::Compared;
 use crate::json::history::Histories;
 use crate::json::members::{open_place, OpenPlace, Step};
@@ -192,7 +192,7 @@ struct Visit {
 
 impl<O: On> Compared<'_, O> {
     /// The current text of a thread's item, compared with the earlier items.
-    pub fn beside(&self, thread: &Thread) -> Result<Beside, EngineError> {
+    pub fn beside(&self, thread: &Thread) -> Result<Beside> {
         if !self.on.has_history(thread.stack) {
             return Ok(Beside::Nothing);
         }
@@ -273,12 +273,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// The values at a thread's place of the containers that agree with its item so far.
-    fn member_values(
-        &self,
-        thread: &Thread,
-        history: UsedId,
-        mut item: Vec<u8>,
-    ) -> Result<Agreed, EngineError> {
+    fn member_values(&self, thread: &Thread, history: UsedId, mut item: Vec<u8>) -> Result<Agreed> {
         if item.is_empty() {
             return Ok(Agreed::Unknown);
         }
@@ -323,7 +318,7 @@ impl<O: On> Compared<'_, O> {
         history: UsedId,
         item: &[u8],
         is_only: bool,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         match self.member_values(thread, history, item.to_vec())? {
             Agreed::None => Ok(true),
             Agreed::Values(MemberValues { written, .. }) if has_exponent(&written) => Ok(false),
@@ -373,11 +368,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// What a scalar can become from a place and a state of its lexeme.
-    pub fn left_at(
-        &self,
-        place: RivalPlace,
-        (index, state): (LexemeId, LexState),
-    ) -> Result<Left, EngineError> {
+    pub fn left_at(&self, place: RivalPlace, (index, state): (LexemeId, LexState)) -> Result<Left> {
         self.scalar_left(place, (index, state))
     }
 
@@ -385,7 +376,7 @@ impl<O: On> Compared<'_, O> {
         &self,
         place: RivalPlace,
         (index, state): (LexemeId, LexState),
-    ) -> Result<Left, EngineError> {
+    ) -> Result<Left> {
         let histories = &self.json.histories;
         if state.accepts() && !place.is_used(histories) {
             return Ok(Left::Something);
@@ -469,7 +460,7 @@ impl<O: On> Compared<'_, O> {
         &self,
         place: RivalPlace,
         (index, state): (LexemeId, LexState),
-    ) -> Result<Option<Left>, EngineError> {
+    ) -> Result<Option<Left>> {
         if let Some(&known) = self.json.rivals.left.lock().get(&(place, index, state)) {
             return Ok(Some(known));
         }

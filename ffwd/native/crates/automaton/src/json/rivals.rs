@@ -9,7 +9,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::agreement::{Agreeing, OpenMember};
 use crate::json::compared::Compared;
 use crate::json::endless::MAX_DEPTH;
@@ -64,17 +64,17 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// The stack without the earlier items.
-    pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
+    pub fn without_history(&self, stack: StackId) -> Result<StackId> {
         self.exchange_history(stack, ANY_HISTORY)
     }
 
     /// The stack as if the current items need not differ from earlier ones.
-    pub(crate) fn as_if_none_came(&self, stack: StackId) -> Result<StackId, EngineError> {
+    pub(crate) fn as_if_none_came(&self, stack: StackId) -> Result<StackId> {
         self.exchange_history(stack, UsedId::EMPTY)
     }
 
     /// The stack with the same number of other items beside the schemas.
-    fn exchange_history(&self, stack: StackId, history: UsedId) -> Result<StackId, EngineError> {
+    fn exchange_history(&self, stack: StackId, history: UsedId) -> Result<StackId> {
         if !self.on.has_history(stack) {
             return Ok(stack);
         }
@@ -115,7 +115,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Whether the current item of a thread can become an unused value.
     #[inline]
-    pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool> {
         if matches!(thread.transcript, TextId::NONE | TextId::EMPTY | TextId::ANY) {
             return Ok(true);
         }
@@ -123,7 +123,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     #[cold]
-    fn find_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+    fn find_unrivalled(&self, thread: &Thread) -> Result<bool> {
         let is_only = self.levels(thread.stack).nth(1).is_none();
         for (level, pending, history) in self.levels(thread.stack) {
             if self.is_endless_below(thread, level, false)? {
@@ -150,7 +150,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// The threads whose items can become unused values.
-    pub(crate) fn unrivalled(&self, threads: Threads) -> Result<Threads, EngineError> {
+    pub(crate) fn unrivalled(&self, threads: Threads) -> Result<Threads> {
         let mut kept = Threads::new();
         for thread in threads {
             if self.is_unrivalled(&thread)? {
@@ -161,7 +161,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Returns the relation of the earlier items to the tokens that a thread matches.
-    pub fn rivals(&self, thread: &Thread) -> Result<Rivals, EngineError> {
+    pub fn rivals(&self, thread: &Thread) -> Result<Rivals> {
         if !self.on.has_history(thread.stack) {
             return Ok(Rivals::None);
         }
@@ -234,7 +234,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether the next item may be an integer of any size.
-    fn begins_integer(&self, state: ArrayStateId) -> Result<bool, EngineError> {
+    fn begins_integer(&self, state: ArrayStateId) -> Result<bool> {
         let known = self.json.arrays.items.lock().get(&state).copied();
         let Some(Some(pending)) = known else { return Ok(false) };
         for scalar in
@@ -254,7 +254,7 @@ impl<O: On> Compared<'_, O> {
         &self,
         (index, state): (LexemeId, LexState),
         digits: &[u8],
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let lexeme = self.on.lexeme(index);
         let mut at = state;
         for &digit in digits {
@@ -306,7 +306,7 @@ impl<O: On> Compared<'_, O> {
         (lexeme, state): (LexemeId, LexState),
         history: UsedId,
         item: &[u8],
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let left = match RivalPlace::of(&self.json.histories, history, item) {
             _ if has_exponent(item) => Left::Exponents,
             Some(place) => self.scalar_left(place, (lexeme, state))?,
@@ -332,7 +332,7 @@ impl<O: On> Compared<'_, O> {
         index: LexemeId,
         state: LexState,
         pointer: Pointer,
-    ) -> Result<Option<Vec<u8>>, EngineError> {
+    ) -> Result<Option<Vec<u8>>> {
         let lexeme = self.on.lexeme(index);
         let histories = &self.json.histories;
         if state.accepts() && !pointer.is_used(histories) {
@@ -367,7 +367,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// An end of the current scalar item with which it differs from all earlier ones.
-    pub(crate) fn unused_ending(&self, thread: &Thread) -> Result<Option<Vec<u8>>, EngineError> {
+    pub(crate) fn unused_ending(&self, thread: &Thread) -> Result<Option<Vec<u8>>> {
         let Some((level, _, history)) = self.levels(thread.stack).next() else {
             return Ok(None);
         };
@@ -386,7 +386,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// How many earlier items the current container of a thread may still equal.
-    pub(crate) fn num_rivals_of_member(&self, thread: &Thread) -> Result<usize, EngineError> {
+    pub(crate) fn num_rivals_of_member(&self, thread: &Thread) -> Result<usize> {
         if !self.on.has_history(thread.stack) {
             return Ok(0);
         }
@@ -413,7 +413,7 @@ impl<O: On> Compared<'_, O> {
         index: LexemeId,
         start: LexState,
         history: UsedId,
-    ) -> Result<Option<Vec<u8>>, EngineError> {
+    ) -> Result<Option<Vec<u8>>> {
         let lexeme = self.on.lexeme(index);
         // The shortest of those that begin with each byte.
         let mut best: Option<(usize, Vec<u8>)> = None;
@@ -452,7 +452,7 @@ impl<O: On> Compared<'_, O> {
         pending: ArrayPendingId,
         item: &[u8],
         rivals: &[ffwd_json_schema::SchemaId],
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let query = self.json.arrays.item_query(pending);
         let set = &self.json.schema;
         let mut others = Vec::with_capacity(rivals.len() + 1);
@@ -492,7 +492,7 @@ impl<O: On> Compared<'_, O> {
         pending: ArrayPendingId,
         history: UsedId,
         item: Vec<u8>,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         if self.json.histories.agreeing(&self.json.schema, history, &item)? == Agreeing::None {
             return Ok(true);
         }
@@ -575,7 +575,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// The forced next byte, if it is found without a search.
-    pub(crate) fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+    pub(crate) fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>> {
         let mut bytes = SmallVec::new();
         Ok(match list_bytes(self.on, Some(self.json), threads, &mut bytes)? {
             true => bytes.first().copied().filter(|_| bytes.len() == 1),
@@ -584,7 +584,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// A stack in which the items at a level and further out need not differ from any.
-    fn compared_within(&self, stack: StackId, level: StackId) -> Result<StackId, EngineError> {
+    fn compared_within(&self, stack: StackId, level: StackId) -> Result<StackId> {
         let mut above = Vec::new();
         let mut at = stack;
         while at != level && at != StackId::END {
@@ -600,11 +600,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether the query has an unused value.
-    pub(crate) fn has_unused_item(
-        &self,
-        query: QueryId,
-        history: UsedId,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn has_unused_item(&self, query: QueryId, history: UsedId) -> Result<bool> {
         let starts = self.json.value_starts(self.on, query)?;
         for scalar in &starts.scalars {
             let lexeme = self.on.lexeme(scalar.lexeme);

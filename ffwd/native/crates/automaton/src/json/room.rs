@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::compared::Compared;
 use crate::json::next_bytes::list_bytes;
@@ -28,7 +28,7 @@ const MAX_INTEGERS: u32 = 4096;
 impl<O: On> Compared<'_, O> {
     /// A lower bound on the number of continuations of an item after a thread's current member. The
     /// item neither contains nor lies within another one.
-    pub fn room_after(&self, thread: &Thread) -> Result<u32, EngineError> {
+    pub fn room_after(&self, thread: &Thread) -> Result<u32> {
         let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
             (thread.lexeme, self.on.cell(thread.stack).frame)
         else {
@@ -138,7 +138,7 @@ fn scalar_start<O: On>(
 }
 
 /// A lower bound on the number of a lexeme's values.
-fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
+fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32> {
     let start = lexeme.start();
     if lexeme.spec().spelling != Spelling::JsonString {
         return count_plain(lexeme, start);
@@ -155,7 +155,7 @@ fn count_scalars(json: &Json, lexeme: &Lexeme) -> Result<u32, EngineError> {
 
 /// The number of a lexeme's texts that are literals, or digits without a leading zero: each of
 /// these is a different value.
-fn count_plain(lexeme: &Lexeme, start: LexState) -> Result<u32, EngineError> {
+fn count_plain(lexeme: &Lexeme, start: LexState) -> Result<u32> {
     let mut count = 0;
     for byte in *b"ntf" {
         count += u32::from(lexeme.next(start, byte)?.is_some());

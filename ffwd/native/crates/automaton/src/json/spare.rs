@@ -1,6 +1,6 @@
 //! Whether an item's value can affect what follows it.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::array_state::{ArrayMonitor, Spare};
 use crate::json::compared::Compared;
@@ -18,7 +18,7 @@ pub const SPARE_ITEMS: u64 = 8;
 
 impl<O: On> Compared<'_, O> {
     /// Whether the value of the item before a stack affects what follows.
-    pub fn spare(&self, stack: StackId) -> Result<Spare, EngineError> {
+    pub fn spare(&self, stack: StackId) -> Result<Spare> {
         let &Cell { frame, parent, .. } = self.on.cell(stack);
         let Frame::ArrayAfter(id) = frame else { return Ok(Spare::None) };
         if let Some(&known) = self.json.arrays.spares.lock().get(&id) {
@@ -37,7 +37,7 @@ impl<O: On> Compared<'_, O> {
 
     /// Returns whether the array can continue after any last item as if the next ones need not
     /// differ from it. Returns false if that is hard to decide.
-    fn has_spare_item(&self, id: ArrayStateId) -> Result<bool, EngineError> {
+    fn has_spare_item(&self, id: ArrayStateId) -> Result<bool> {
         let state = self.json.arrays.states.get(id.0);
         let group = self.json.arrays.monitors(state);
         if state.history.is_some() {
@@ -74,7 +74,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether the next item can be one of many strings, or none.
-    fn has_spare_string(&self, id: ArrayStateId, parent: StackId) -> Result<bool, EngineError> {
+    fn has_spare_string(&self, id: ArrayStateId, parent: StackId) -> Result<bool> {
         let Some(item) = self.json.item(self.on, id, parent)? else { return Ok(true) };
         let Frame::Value(query) = self.on.cell(item).frame else { return Ok(false) };
         for scalar in &self.json.value_starts(self.on, query)?.scalars {
@@ -88,7 +88,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Returns whether the items with infinitely many values include strings.
-    fn spare_beside(&self, id: ArrayStateId) -> Result<Spare, EngineError> {
+    fn spare_beside(&self, id: ArrayStateId) -> Result<Spare> {
         let Some(pending) = self.json.next_item(self.on, id)? else { return Ok(Spare::String) };
         for scalar in
             &self.json.value_starts(self.on, self.json.arrays.item_query(pending))?.scalars
@@ -102,18 +102,14 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Whether further items can be scalars, or containers, without end.
-    fn has_endless_scalars(&self, id: ArrayStateId) -> Result<bool, EngineError> {
+    fn has_endless_scalars(&self, id: ArrayStateId) -> Result<bool> {
         let Some(pending) = self.json.next_item(self.on, id)? else { return Ok(true) };
         self.is_endless_query(self.json.arrays.item_query(pending), 1)
     }
 
     /// Whether arrays of a group have infinitely many values. May return `false` if that is hard to
     /// decide.
-    pub(crate) fn is_endless_group(
-        &self,
-        id: ArrayGroupId,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn is_endless_group(&self, id: ArrayGroupId, depth: usize) -> Result<bool> {
         let [ArrayMonitor { spec, .. }] = &*self.json.arrays.groups[id.0 as usize].monitors else {
             return Ok(false);
         };

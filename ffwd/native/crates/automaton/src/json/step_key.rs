@@ -1,6 +1,6 @@
 //! Keys, byte by byte.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::keys::{KeyNode, Terminal};
 use crate::json::tables::Json;
 use crate::stacks::ids::{StackId, TextId};
@@ -21,12 +21,7 @@ pub(crate) enum KeyStep {
 
 impl Json {
     /// Steps a thread within the names of an object by one byte.
-    pub(crate) fn step_key(
-        &self,
-        on: &impl On,
-        thread: &Thread,
-        byte: u8,
-    ) -> Result<KeyStep, EngineError> {
+    pub(crate) fn step_key(&self, on: &impl On, thread: &Thread, byte: u8) -> Result<KeyStep> {
         let texts = &self.keys.texts;
         let node = self.keys.node(thread.key_node());
         if let Some(child) = self.keys.child(&node, byte)? {
@@ -55,7 +50,7 @@ impl Json {
     }
 
     /// The thread within the names of an object as one within an undeclared key.
-    fn as_other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Thread>, EngineError> {
+    fn as_other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Thread>> {
         let Some(base) = node.base else { return Ok(None) };
         let lexeme = ThreadLexeme::Lexeme(base.lexeme);
         let text = self.key_text(thread, node)?;
@@ -63,7 +58,7 @@ impl Json {
     }
 
     /// The key so far of a thread within the names of an object, if it matters.
-    fn key_text(&self, thread: &Thread, node: &KeyNode) -> Result<TextId, EngineError> {
+    fn key_text(&self, thread: &Thread, node: &KeyNode) -> Result<TextId> {
         let append = |text, &byte| self.keys.texts.append(text, byte);
         match thread.text {
             TextId::EMPTY => Ok(self.keys.written(node).iter().try_fold(TextId::EMPTY, append)?),
@@ -73,11 +68,7 @@ impl Json {
 
     /// Steps a thread while the bytes continue a name. Returns the rest of the bytes. As
     /// [`Self::step_key`] does byte by byte, but the places on the way are not kept.
-    pub(crate) fn walk_names<'b>(
-        &self,
-        thread: &mut Thread,
-        bytes: &'b [u8],
-    ) -> Result<&'b [u8], EngineError> {
+    pub(crate) fn walk_names<'b>(&self, thread: &mut Thread, bytes: &'b [u8]) -> Result<&'b [u8]> {
         if thread.lexeme != ThreadLexeme::Key || thread.transcript != TextId::NONE {
             return Ok(bytes);
         }

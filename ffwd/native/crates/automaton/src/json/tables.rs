@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::intern::Interner;
 use crate::interning::memory::Bytes;
 use crate::json::arrays::Arrays;
@@ -60,7 +60,7 @@ impl Json {
         writing: &Writing,
         whitespaces: &[&Whitespace],
         lexemes: &Lexemes,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let mut different: Vec<&Whitespace> = Vec::new();
         for &whitespace in whitespaces {
             if !different.contains(&whitespace) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::interning::memory::map_entry;
 use crate::json::query::{Query, Scalar, Schemas, ValueStarts, MAX_QUERY};
 use crate::json::tables::Json;
@@ -23,11 +23,7 @@ const MAX_TOGETHER: usize = 100;
 
 impl Json {
     /// Lexemes and containers of a query; computed once.
-    pub(crate) fn value_starts(
-        &self,
-        on: &impl On,
-        id: QueryId,
-    ) -> Result<Arc<ValueStarts>, EngineError> {
+    pub(crate) fn value_starts(&self, on: &impl On, id: QueryId) -> Result<Arc<ValueStarts>> {
         if let Some(known) = self.value_starts.lock().get(&id) {
             return Ok(known.clone());
         }
@@ -42,7 +38,7 @@ impl Json {
         Ok(starts)
     }
 
-    fn new_value_starts(&self, on: &impl On, query: &Query) -> Result<ValueStarts, EngineError> {
+    fn new_value_starts(&self, on: &impl On, query: &Query) -> Result<ValueStarts> {
         let mut normals = Vec::with_capacity(query.schemas.len());
         for &schema in query.schemas.iter() {
             normals.push(self.schema.normal(schema)?);
@@ -113,7 +109,7 @@ impl Json {
         spelling: Spelling,
         asked: Asked<'_>,
         language: impl Fn(&Normal, bool) -> Ast,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let mut languages: Vec<Ast> = Vec::new();
         let mut schemas: Vec<Verdict> = Vec::new();
         for (bit, normal) in asked.normals.iter().enumerate() {
@@ -158,7 +154,7 @@ impl Json {
         &self,
         schema: SchemaId,
         whitespace: &Whitespace,
-    ) -> Result<RootValue, EngineError> {
+    ) -> Result<RootValue> {
         let Some(layout) = self.layouts.of_whitespace(whitespace) else {
             return Err(LimitExceeded::new("grammar_schemas", 0).into());
         };
@@ -169,7 +165,7 @@ impl Json {
     }
 
     /// The query for these schemas. Some required schema must be satisfiable.
-    pub(crate) fn query(&self, schemas: Schemas) -> Result<QueryId, EngineError> {
+    pub(crate) fn query(&self, schemas: Schemas) -> Result<QueryId> {
         let required = schemas.required().len() as u32;
         let Schemas { schemas, compared, exact, .. } = schemas;
         if schemas.len() > MAX_QUERY {

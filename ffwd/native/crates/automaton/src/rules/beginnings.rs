@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::mark::Mark;
 use crate::rules::starts::{Labels, Openings};
 use crate::rules::tables::Rules;
@@ -50,7 +50,7 @@ impl Default for MarkLabels {
 }
 
 impl MarkLabels {
-    fn and(&mut self, label: u32, more: &[Mark]) -> Result<u32, EngineError> {
+    fn and(&mut self, label: u32, more: &[Mark]) -> Result<u32> {
         if more.is_empty() {
             return Ok(label);
         }
@@ -81,12 +81,12 @@ impl Labels for MarkLabels {
         self.threads.values().flatten()
     }
 
-    fn past(&mut self, rules: &Rules, symbol: SymbolId, label: u32) -> Result<u32, EngineError> {
+    fn past(&mut self, rules: &Rules, symbol: SymbolId, label: u32) -> Result<u32> {
         let empty = marks_of_empty(rules, symbol)?;
         self.and(label, &empty)
     }
 
-    fn leave(&mut self, node: NodeId, label: u32) -> Result<u32, EngineError> {
+    fn leave(&mut self, node: NodeId, label: u32) -> Result<u32> {
         self.and(label, &[Mark::Close(node)])
     }
 
@@ -96,7 +96,7 @@ impl Labels for MarkLabels {
         on: &impl On,
         node: NodeId,
         way: (u32, StackId),
-    ) -> Result<Option<(u32, StackId)>, EngineError> {
+    ) -> Result<Option<(u32, StackId)>> {
         match rules.program.spans.contains_key(&node) {
             true => self.enter_json(on, node, way).map(Some),
             false => Ok(Some(way)),
@@ -108,20 +108,20 @@ impl Labels for MarkLabels {
         on: &impl On,
         node: NodeId,
         (label, parent): (u32, StackId),
-    ) -> Result<(u32, StackId), EngineError> {
+    ) -> Result<(u32, StackId)> {
         let after = on.push(Frame::Mark(node), parent)?;
         Ok((self.and(label, &[Mark::Open(node)])?, after))
     }
 }
 
 /// The marks of the empty text of a symbol.
-fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>, EngineError> {
+fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>> {
     fn find(
         rules: &Rules,
         symbol: SymbolId,
         seen: &mut FxHashSet<SymbolId>,
         marks: &mut SmallVec<[Mark; 4]>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let (program, symbols) = (&rules.program, &rules.symbols);
         // Each part once: longer paths would only repeat it.
         if !symbols.is_nullable(symbol) || !seen.insert(symbol) {
@@ -159,11 +159,7 @@ fn marks_of_empty(rules: &Rules, symbol: SymbolId) -> Result<SmallVec<[Mark; 4]>
 
 impl Rules {
     /// As [`Rules::starts`], with marks.
-    pub(crate) fn find_beginnings(
-        &self,
-        on: &impl On,
-        stack: StackId,
-    ) -> Result<Vec<Beginning>, EngineError> {
+    pub(crate) fn find_beginnings(&self, on: &impl On, stack: StackId) -> Result<Vec<Beginning>> {
         let MarkLabels { all, threads, .. } = Openings::find(self, on, stack, None)?.begin(on)?;
         let beginning = |(label, mut threads): (u32, Threads)| {
             threads.sort_unstable();

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::starts::{Openings, Unlabelled};
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
@@ -20,11 +20,7 @@ use ffwd_regular::expr::Verdict;
 impl Rules {
     /// Returns the lexemes that may begin on a stack as a row without exits; `None` if other
     /// threads may begin as well.
-    pub(crate) fn begin_unfollowed(
-        &self,
-        on: &impl On,
-        stack: StackId,
-    ) -> Result<Option<Threads>, EngineError> {
+    pub(crate) fn begin_unfollowed(&self, on: &impl On, stack: StackId) -> Result<Option<Threads>> {
         let Some((family, firsts)) = self.firsts() else { return Ok(None) };
         let mut languages: Verdict = 0;
         let mut end = false;
@@ -97,7 +93,7 @@ impl Rules {
         on: &impl On,
         stack: StackId,
         ended: Verdict,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let found = Openings::find(self, on, stack, Some(ended))?;
         self.after_ended(on, &found, ended)
     }
@@ -107,7 +103,7 @@ impl Rules {
         on: &impl On,
         found: &Openings<'_, Unlabelled>,
         ended: Verdict,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let Some((family, _)) = self.firsts() else { return self.union(on, &[]) };
         let mut stacks: SmallVec<[StackId; 8]> = SmallVec::new();
         for ((node, ()), after) in &found.leaves {
@@ -125,7 +121,7 @@ impl Rules {
         on: &impl On,
         thread: &Thread,
         ended: impl Iterator<Item = Verdict>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let cell = on.cell(thread.stack);
         if cell.frame != Frame::Begun {
             return Ok(());

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::shapes::{Fate, RowPlace, Shape};
 use crate::rules::swallowed::going_on;
 use crate::rules::tables::Rules;
@@ -85,11 +85,7 @@ struct Search {
 
 impl Rules {
     /// Removes the threads that no text completes.
-    pub(crate) fn drop_dead_ends(
-        &self,
-        on: &impl On,
-        threads: &mut Threads,
-    ) -> Result<(), EngineError> {
+    pub(crate) fn drop_dead_ends(&self, on: &impl On, threads: &mut Threads) -> Result<()> {
         if !self.program.swallowing.is_possible() {
             return Ok(());
         }
@@ -104,22 +100,18 @@ impl Rules {
     }
 
     /// Whether a thread is known to have no completion.
-    fn is_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool, EngineError> {
+    fn is_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool> {
         Ok(self.fate(on, thread)?.dead)
     }
 
     /// Whether a thread is at a dead end, or can reach one.
     #[inline]
-    pub(crate) fn may_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool, EngineError> {
+    pub(crate) fn may_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool> {
         Ok(self.program.swallowing.is_possible() && self.fate(on, thread)?.may_die)
     }
 
     /// Whether none of these threads has a completion.
-    pub(crate) fn are_dead_ends(
-        &self,
-        on: &impl On,
-        threads: &[Thread],
-    ) -> Result<bool, EngineError> {
+    pub(crate) fn are_dead_ends(&self, on: &impl On, threads: &[Thread]) -> Result<bool> {
         if !self.program.swallowing.is_possible() {
             return Ok(false);
         }
@@ -146,7 +138,7 @@ impl Rules {
     }
 
     /// Returns the fate of a thread; a thread without a row counts as alive.
-    fn fate(&self, on: &impl On, thread: &Thread) -> Result<Fate, EngineError> {
+    fn fate(&self, on: &impl On, thread: &Thread) -> Result<Fate> {
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else {
             return Ok(Fate::default());
         };
@@ -208,7 +200,7 @@ impl Rules {
         row
     }
 
-    fn look_into(&self, on: &impl On, search: &mut Search, row: usize) -> Result<(), EngineError> {
+    fn look_into(&self, on: &impl On, search: &mut Search, row: usize) -> Result<()> {
         let (lexeme, stack, start) = search.keys[row];
         let Some(shape) = self.shape(on, lexeme, start)? else { return Ok(()) };
         search.shapes.insert(row, shape.clone());
@@ -247,7 +239,7 @@ impl Rules {
         search: &mut Search,
         starts: &[Thread],
         goes_on: &ByteSet,
-    ) -> Result<Exit, EngineError> {
+    ) -> Result<Exit> {
         let mut exit = Exit { from: Vec::new(), alive: false, to: Vec::new() };
         for start in starts {
             let ThreadLexeme::Lexeme(index) = start.lexeme else {
@@ -291,12 +283,7 @@ impl Rules {
     }
 
     /// Whether one of the threads can begin with one of some bytes.
-    fn takes_first(
-        &self,
-        on: &impl On,
-        starts: &[Thread],
-        goes_on: &ByteSet,
-    ) -> Result<bool, EngineError> {
+    fn takes_first(&self, on: &impl On, starts: &[Thread], goes_on: &ByteSet) -> Result<bool> {
         for start in starts {
             if let ThreadLexeme::Lexeme(index) = start.lexeme {
                 let begun = going_on(on.lexeme(index), start.lex_state())?;
@@ -310,7 +297,7 @@ impl Rules {
 
     /// For a grammar without texts: the first lexeme, in the order of the grammar, that consumes
     /// everything that could follow it.
-    pub(crate) fn taking_lexeme(&self, on: &impl On) -> Result<Option<NodeId>, EngineError> {
+    pub(crate) fn taking_lexeme(&self, on: &impl On) -> Result<Option<NodeId>> {
         let stack = on.push(Frame::Symbol(self.program.symbols.start), StackId::END)?;
         let mut search = Search::default();
         for thread in on.starts(stack)? {
@@ -335,12 +322,7 @@ impl Rules {
         Ok(nodes.min().map(|(_, node)| node))
     }
 
-    fn shape(
-        &self,
-        on: &impl On,
-        lexeme: LexemeId,
-        start: LexState,
-    ) -> Result<Option<Arc<Shape>>, EngineError> {
+    fn shape(&self, on: &impl On, lexeme: LexemeId, start: LexState) -> Result<Option<Arc<Shape>>> {
         let mut shapes = self.dead_ends.shapes.lock();
         if let Some(known) = shapes.get(&(lexeme, start)) {
             return Ok(known.clone());

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::leaf::Leaf;
 use crate::rules::limit_tables::{Bounds, UNKNOWN_BOUND};
 use crate::rules::program::Program;
@@ -43,7 +43,7 @@ impl Rules {
     ///
     /// # Errors
     /// A limit of a lexeme is exceeded.
-    pub(crate) fn bounds(&self, on: &impl On) -> Result<Option<&Bounds>, EngineError> {
+    pub(crate) fn bounds(&self, on: &impl On) -> Result<Option<&Bounds>> {
         let Some(limits) = &self.limits else { return Ok(None) };
         if let Some(known) = limits.bounds.get() {
             return Ok(Some(known));
@@ -52,7 +52,7 @@ impl Rules {
         Ok(Some(limits.bounds.get_or_init(|| found)))
     }
 
-    fn find_bounds(&self, on: &impl On, program: &Program) -> Result<Bounds, EngineError> {
+    fn find_bounds(&self, on: &impl On, program: &Program) -> Result<Bounds> {
         let Program { symbols, leaves, limits, .. } = program;
         if symbols.len() > MAX_SYMBOLS || symbols.has_values() {
             return Ok(Bounds::default());
@@ -130,7 +130,7 @@ impl Rules {
     }
 
     /// Returns the bound of a lexeme alone.
-    fn bound_of(&self, on: &impl On, language: &Ast) -> Result<Bound, EngineError> {
+    fn bound_of(&self, on: &impl On, language: &Ast) -> Result<Bound> {
         // An intersection with a bound on characters: the other language also has a completion
         // within the characters that are left.
         if let Ast::Intersection(parts) = language {

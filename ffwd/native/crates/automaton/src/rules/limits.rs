@@ -16,7 +16,7 @@
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::rules::limit_tables::{
     Change, Limit, Limits, OnStack, OpenPart, Rewritten, FRESH, UNOPENED,
@@ -55,7 +55,7 @@ impl Rules {
         on: &impl On,
         node: NodeId,
         parent: StackId,
-    ) -> Result<Option<StackId>, EngineError> {
+    ) -> Result<Option<StackId>> {
         let (Some(parts), Some(&max)) = (self.part_limits(on), self.program.limits.get(&node))
         else {
             return Ok(Some(parent));
@@ -169,7 +169,7 @@ impl<O: On> PartLimits<'_, O> {
         root: StackId,
         change: &impl Fn(&Limit) -> Change,
         known: &mut Rewritten,
-    ) -> Result<Option<StackId>, EngineError> {
+    ) -> Result<Option<StackId>> {
         let changes = |limit: &u32| !matches!(change(self.limits.frames.get(*limit)), Change::Keep);
         let mut pending = vec![root];
         while let Some(&top) = pending.last() {
@@ -235,7 +235,7 @@ impl<O: On> PartLimits<'_, O> {
     }
 
     /// The stack after a byte of the lexeme on top of it: unopened parts begin.
-    pub(crate) fn opened(&self, stack: StackId) -> Result<StackId, EngineError> {
+    pub(crate) fn opened(&self, stack: StackId) -> Result<StackId> {
         if self.on_stack(stack).limits.is_empty() {
             return Ok(stack);
         }

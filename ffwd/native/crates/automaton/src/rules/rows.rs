@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::families::{Family, RowMember};
 use crate::rules::leaf::Leaf;
 use crate::rules::starts::Labels;
@@ -20,12 +20,11 @@ use ffwd_regular::expr::lexeme::{Ends, MAX_LANGUAGES};
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::Ast;
 
+/// What tells lexemes of one row apart.
+type Competitor<L> = (L, StackId, Longest);
+
 impl Rules {
-    pub(crate) fn family_lexeme(
-        &self,
-        on: &impl On,
-        family: &Family,
-    ) -> Result<LexemeId, EngineError> {
+    pub(crate) fn family_lexeme(&self, on: &impl On, family: &Family) -> Result<LexemeId> {
         if let Some(&known) = family.lexeme.get() {
             return Ok(known);
         }
@@ -43,7 +42,7 @@ impl Rules {
         scope: ScopeId,
         row: &[RowMember<L::Label>],
         labels: &mut L,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let Some(family) = self.families.get(&scope).filter(|_| L::HAS_FAMILIES) else {
             return self.begin_apart(on, row, labels);
         };
@@ -75,15 +74,15 @@ impl Rules {
         on: &impl On,
         row: &[RowMember<L::Label>],
         labels: &mut L,
-    ) -> Result<(), EngineError> {
-        let mut by_stack: BTreeMap<(L::Label, StackId, Longest), Vec<Ast>> = BTreeMap::new();
+    ) -> Result<()> {
+        let mut by_stack: BTreeMap<Competitor<L::Label>, Vec<Ast>> = BTreeMap::new();
         for one in row {
             if let Some(Leaf::Lexeme { language, .. }) = self.program.leaves.get(&one.node) {
                 let key = (one.label, one.after, one.lexing);
                 by_stack.entry(key).or_default().push(language.clone());
             }
         }
-        let row: Vec<((L::Label, StackId, Longest), Ast)> =
+        let row: Vec<(Competitor<L::Label>, Ast)> =
             by_stack.into_iter().map(|(key, all)| (key, Ast::alternation(all))).collect();
         let size = if row.len() > MAX_LANGUAGES { MAX_LANGUAGES - 2 } else { MAX_LANGUAGES };
         let nowhere = self.union(on, &[])?;
@@ -137,12 +136,7 @@ impl Rules {
     }
 
     /// Returns the exit of a row after the languages of a verdict have ended.
-    pub(crate) fn row_exit(
-        &self,
-        on: &impl On,
-        row: u32,
-        verdict: Verdict,
-    ) -> Result<StackId, EngineError> {
+    pub(crate) fn row_exit(&self, on: &impl On, row: u32, verdict: Verdict) -> Result<StackId> {
         let row = &self.rows.get(row).0;
         let mut stacks: SmallVec<[StackId; 8]> = SmallVec::new();
         let mut left = verdict;
@@ -154,11 +148,7 @@ impl Rules {
     }
 
     /// Returns the union of the stacks after each language, for rows of the same lexeme.
-    pub(crate) fn union_of_rows(
-        &self,
-        on: &impl On,
-        stacks: &[StackId],
-    ) -> Result<StackId, EngineError> {
+    pub(crate) fn union_of_rows(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId> {
         let rows = stacks.iter().filter_map(|&stack| match on.cell(stack).frame {
             Frame::Row(row) => Some(&self.rows.get(row).0),
             _ => None,

@@ -15,7 +15,7 @@ use std::hash::Hash;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::families::RowMember;
 use crate::rules::leaf::Leaf;
 use crate::rules::parts::{Count, Row};
@@ -44,15 +44,10 @@ pub(crate) trait Labels: Default {
     fn all_threads(&self) -> impl Iterator<Item = &Thread>;
 
     /// The label after the empty text of a symbol.
-    fn past(
-        &mut self,
-        rules: &Rules,
-        symbol: SymbolId,
-        label: Self::Label,
-    ) -> Result<Self::Label, EngineError>;
+    fn past(&mut self, rules: &Rules, symbol: SymbolId, label: Self::Label) -> Result<Self::Label>;
 
     /// The label after a reported part.
-    fn leave(&mut self, node: NodeId, label: Self::Label) -> Result<Self::Label, EngineError>;
+    fn leave(&mut self, node: NodeId, label: Self::Label) -> Result<Self::Label>;
 
     /// The label and the stack within a reported or limited part; `None` if it may not begin.
     fn enter(
@@ -61,7 +56,7 @@ pub(crate) trait Labels: Default {
         on: &impl On,
         node: NodeId,
         way: (Self::Label, StackId),
-    ) -> Result<Option<(Self::Label, StackId)>, EngineError>;
+    ) -> Result<Option<(Self::Label, StackId)>>;
 
     /// The label of a JSON value, and the stack after it.
     fn enter_json(
@@ -69,7 +64,7 @@ pub(crate) trait Labels: Default {
         on: &impl On,
         node: NodeId,
         way: (Self::Label, StackId),
-    ) -> Result<(Self::Label, StackId), EngineError>;
+    ) -> Result<(Self::Label, StackId)>;
 }
 
 /// All ways are one.
@@ -88,11 +83,11 @@ impl Labels for Unlabelled {
         self.0.iter()
     }
 
-    fn past(&mut self, _: &Rules, _: SymbolId, (): ()) -> Result<(), EngineError> {
+    fn past(&mut self, _: &Rules, _: SymbolId, (): ()) -> Result<()> {
         Ok(())
     }
 
-    fn leave(&mut self, _: NodeId, (): ()) -> Result<(), EngineError> {
+    fn leave(&mut self, _: NodeId, (): ()) -> Result<()> {
         Ok(())
     }
 
@@ -102,16 +97,11 @@ impl Labels for Unlabelled {
         on: &impl On,
         node: NodeId,
         ((), parent): ((), StackId),
-    ) -> Result<Option<((), StackId)>, EngineError> {
+    ) -> Result<Option<((), StackId)>> {
         Ok(rules.push_limit(on, node, parent)?.map(|parent| ((), parent)))
     }
 
-    fn enter_json(
-        &mut self,
-        _: &impl On,
-        _: NodeId,
-        way: ((), StackId),
-    ) -> Result<((), StackId), EngineError> {
+    fn enter_json(&mut self, _: &impl On, _: NodeId, way: ((), StackId)) -> Result<((), StackId)> {
         Ok(way)
     }
 }
@@ -145,7 +135,7 @@ impl<'r, L: Labels> Openings<'r, L> {
         on: &impl On,
         stack: StackId,
         languages: Option<Verdict>,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let (symbols, leaves) = (BTreeMap::new(), BTreeMap::new());
         let mut found = Self { rules, languages, symbols, leaves, labels: L::default() };
         found.add_stack(on, stack)?;
@@ -154,7 +144,7 @@ impl<'r, L: Labels> Openings<'r, L> {
     }
 
     /// Adds the symbols on top of a stack, and its other frames.
-    fn add_stack(&mut self, on: &impl On, stack: StackId) -> Result<(), EngineError> {
+    fn add_stack(&mut self, on: &impl On, stack: StackId) -> Result<()> {
         let rules = self.rules;
         let mut pending: Vec<(StackId, L::Label)> = vec![(stack, L::Label::default())];
         let mut seen: FxHashSet<(StackId, L::Label)> = FxHashSet::default();
@@ -196,7 +186,7 @@ impl<'r, L: Labels> Openings<'r, L> {
 
     /// Finds what symbols can begin with, each on the stacks after it. A symbol comes after all that
     /// can begin with it, so that it is looked at once for a label, on the union of its stacks.
-    fn expand(&mut self, on: &impl On) -> Result<(), EngineError> {
+    fn expand(&mut self, on: &impl On) -> Result<()> {
         let rules = self.rules;
         let symbols = &rules.symbols;
         while let Some(((_, symbol, label), stacks)) = self.symbols.pop_last() {
@@ -251,7 +241,7 @@ impl<'r, L: Labels> Openings<'r, L> {
 
     /// The threads that begin lexemes. Lexemes with the same stacks after them are one. Lexemes
     /// compete for the longest match with all others that may begin here, whatever their labels.
-    pub(crate) fn begin(self, on: &impl On) -> Result<L, EngineError> {
+    pub(crate) fn begin(self, on: &impl On) -> Result<L> {
         let Self { rules, leaves, mut labels, .. } = self;
         let mut apart: BTreeMap<(L::Label, StackId), Vec<Ast>> = BTreeMap::new();
         let mut longest: BTreeMap<ScopeId, Vec<RowMember<L::Label>>> = BTreeMap::new();
@@ -299,7 +289,7 @@ impl<'r, L: Labels> Openings<'r, L> {
 
 impl Rules {
     /// The threads that begin on a stack of symbols.
-    pub(crate) fn starts(&self, on: &impl On, stack: StackId) -> Result<Threads, EngineError> {
+    pub(crate) fn starts(&self, on: &impl On, stack: StackId) -> Result<Threads> {
         if let Some(threads) = self.begin_unfollowed(on, stack)? {
             return Ok(threads);
         }
@@ -327,7 +317,7 @@ impl Rules {
         on: &impl On,
         symbol: SymbolId,
         parent: StackId,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let symbols = &self.symbols;
         let mut symbol = symbol;
         while let &Symbol::Part(part) = symbols.get(symbol) {
@@ -349,7 +339,7 @@ impl Rules {
         min: u32,
         max: Option<u32>,
         parent: StackId,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let max = max.map(|max| max.saturating_sub(1));
         let min = min.saturating_sub(1);
         if max == Some(0) {
@@ -362,11 +352,7 @@ impl Rules {
         on.push(count, parent)
     }
 
-    pub(crate) fn push_row(
-        &self,
-        on: &impl On,
-        after: SmallVec<[StackId; 4]>,
-    ) -> Result<StackId, EngineError> {
+    pub(crate) fn push_row(&self, on: &impl On, after: SmallVec<[StackId; 4]>) -> Result<StackId> {
         let row = self.rows.intern(Row(after))?;
         on.push(Frame::Row(row), StackId::END)
     }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::parts::Union;
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
@@ -41,7 +41,7 @@ impl Rules {
     /// takes too long they stay separate, and so do all unions with such a union. A text then has
     /// as many stacks as there are symbols for each of its positions, instead of one for each set
     /// of these.
-    pub(crate) fn union(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId, EngineError> {
+    pub(crate) fn union(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId> {
         if let [one] = stacks {
             return Ok(*one);
         }
@@ -56,11 +56,7 @@ impl Rules {
     }
 
     /// The members of several stacks; `None` where one of them is a union that is not factored.
-    fn spliced(
-        &self,
-        on: &impl On,
-        stacks: &[StackId],
-    ) -> Result<Option<UnionMembers>, EngineError> {
+    fn spliced(&self, on: &impl On, stacks: &[StackId]) -> Result<Option<UnionMembers>> {
         let mut members = UnionMembers::new();
         for &stack in stacks {
             match on.cell(stack).frame {
@@ -81,7 +77,7 @@ impl Rules {
     }
 
     /// A union whose members are not factored.
-    fn wide_union(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId, EngineError> {
+    fn wide_union(&self, on: &impl On, stacks: &[StackId]) -> Result<StackId> {
         let mut members = UnionMembers::new();
         for &stack in stacks {
             match on.cell(stack).frame {
@@ -107,7 +103,7 @@ impl Rules {
         on: &impl On,
         mut members: UnionMembers,
         is_wide: bool,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         // A symbol that may be empty already implies its successors.
         let mut implied: UnionMembers = members
             .iter()
@@ -143,7 +139,7 @@ impl Rules {
         members: UnionMembers,
         factoring: &mut Factoring,
         depth: usize,
-    ) -> Result<Option<StackId>, EngineError> {
+    ) -> Result<Option<StackId>> {
         let top = |member: &StackId| match on.cell(*member).frame {
             frame @ (Frame::Symbol(_) | Frame::Count(_) | Frame::Mark(_)) => Some(frame),
             _ => None,
@@ -189,7 +185,7 @@ impl Rules {
     }
 
     /// Merges threads that are in the same state of the same lexeme.
-    pub(crate) fn merge(&self, on: &impl On, threads: &mut Threads) -> Result<(), EngineError> {
+    pub(crate) fn merge(&self, on: &impl On, threads: &mut Threads) -> Result<()> {
         let same = |a: &Thread, b: &Thread| {
             (a.lexeme, a.state, a.text, a.transcript) == (b.lexeme, b.state, b.text, b.transcript)
         };

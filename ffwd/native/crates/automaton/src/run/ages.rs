@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rules::limit_tables::{Aged, Change, Limit, OpenPart, Rewritten, FRESH, UNOPENED};
 use crate::rules::limits::PartLimits;
 use crate::rules::tables::Rules;
@@ -17,7 +17,7 @@ use ffwd_regular::expr::Verdict;
 
 impl Limited<'_> {
     /// Returns the result of a token, with ages for the parts that started with it.
-    pub fn aged(&self, threads: &[Thread]) -> Result<Aged, EngineError> {
+    pub fn aged(&self, threads: &[Thread]) -> Result<Aged> {
         let unchanged = |kept| Aged { threads: Threads::from_slice(threads), kept, fresh: false };
         let Some(parts) = &self.parts else { return Ok(unchanged(SmallVec::new())) };
         let PartLimits { limits, .. } = *parts;
@@ -63,7 +63,7 @@ impl Limited<'_> {
         parts: &Parts<'_>,
         threads: &[Thread],
         change: &impl Fn(&Limit) -> Change,
-    ) -> Result<Threads, EngineError> {
+    ) -> Result<Threads> {
         let mut known = Rewritten::default();
         let mut next = Threads::new();
         for thread in threads {
@@ -77,7 +77,7 @@ impl Limited<'_> {
 
     /// If two parses differ only in the start of one part, the later start leaves it more tokens,
     /// so the other parse is dropped.
-    fn youngest(&self, parts: &Parts<'_>, threads: &[Thread]) -> Result<Threads, EngineError> {
+    fn youngest(&self, parts: &Parts<'_>, threads: &[Thread]) -> Result<Threads> {
         let PartLimits { rules, limits, .. } = *parts;
         let mut pending: Vec<StackId> = threads.iter().map(|thread| thread.stack).collect();
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
@@ -145,7 +145,7 @@ impl Limited<'_> {
         root: StackId,
         outdone: &FxHashMap<StackId, SmallVec<[StackId; 4]>>,
         known: &mut Rewritten,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let mut pending = vec![root];
         while let Some(&top) = pending.last() {
             meter::charge(1)?;
@@ -187,7 +187,7 @@ impl Limited<'_> {
         &self,
         threads: &[Thread],
         is_over: &impl Fn(&OpenPart) -> bool,
-    ) -> Result<Threads, EngineError> {
+    ) -> Result<Threads> {
         let Some(parts) = &self.parts else { return Ok(Threads::from_slice(threads)) };
         let PartLimits { rules, limits, .. } = *parts;
         let over = |limit: &Limit| {
@@ -257,7 +257,7 @@ impl Limited<'_> {
         rules: &Rules,
         thread: &Thread,
         stack: StackId,
-    ) -> Result<Option<Thread>, EngineError> {
+    ) -> Result<Option<Thread>> {
         let now = Thread { stack, ..*thread };
         let frames = (self.automaton.cell(thread.stack).frame, self.automaton.cell(stack).frame);
         let (ThreadLexeme::Lexeme(index), (Frame::Row(before), Frame::Row(after))) =

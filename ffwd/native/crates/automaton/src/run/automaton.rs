@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::intern::{Ids, ShortHash};
 use crate::interning::memory::Bytes;
 use crate::json::punctuation;
@@ -57,7 +57,7 @@ pub(crate) const MAX_CONFIGS: usize = 8_000_000;
 impl Automaton {
     /// Boxed from the start: even empty, its tables take kilobytes, and moving them would take much
     /// of the time of a small compilation.
-    pub fn new(grammar: Grammar, lexeme_store: Arc<LexemeStore>) -> Result<Box<Self>, EngineError> {
+    pub fn new(grammar: Grammar, lexeme_store: Arc<LexemeStore>) -> Result<Box<Self>> {
         let mut automaton = Box::new(Self {
             stacks: Stacks::new(Lexemes::new(lexeme_store)),
             configs: boxcar::Vec::new(),
@@ -103,7 +103,7 @@ impl Automaton {
     }
 
     /// With the configuration of a stack as the first.
-    fn starting(self: Box<Self>, stack: StackId) -> Result<Box<Self>, EngineError> {
+    fn starting(self: Box<Self>, stack: StackId) -> Result<Box<Self>> {
         let mut threads: Threads = On::starts(&*self, stack)?.iter().copied().collect();
         if let Some(rules) = self.rules() {
             rules.drop_dead_ends(&*self, &mut threads)?;
@@ -146,12 +146,12 @@ impl Automaton {
 
     /// The lexemes that may begin on a stack. Those within an item that later ones are compared with
     /// have an empty transcript; see [`Self::following`].
-    pub fn starts(&self, stack: StackId) -> Result<&[Thread], EngineError> {
+    pub fn starts(&self, stack: StackId) -> Result<&[Thread]> {
         On::starts(self, stack)
     }
 
     /// Returns the lexemes that may begin on a stack, with a transcript to continue.
-    pub fn following(&self, stack: StackId, transcript: TextId) -> Result<Threads, EngineError> {
+    pub fn following(&self, stack: StackId, transcript: TextId) -> Result<Threads> {
         On::following(self, stack, transcript)
     }
 
@@ -163,7 +163,7 @@ impl Automaton {
         lexeme: ThreadLexeme,
         accept: Verdict,
         text: TextId,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         On::exit(self, stack, lexeme, accept, text)
     }
 
@@ -179,7 +179,7 @@ impl Automaton {
     }
 
     /// The configuration of these threads.
-    pub fn intern(&self, mut threads: Threads) -> Result<StateId, EngineError> {
+    pub fn intern(&self, mut threads: Threads) -> Result<StateId> {
         if threads.len() > 1 {
             threads.sort_unstable();
             threads.dedup();

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::array_state::Spare;
 use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
@@ -38,12 +38,12 @@ impl Automaton {
 
 impl Items<'_> {
     /// The stack without the earlier items.
-    pub fn without_history(&self, stack: StackId) -> Result<StackId, EngineError> {
+    pub fn without_history(&self, stack: StackId) -> Result<StackId> {
         self.0.map_or(Ok(stack), |compared| compared.without_history(stack))
     }
 
     /// How earlier items restrict the tokens that a thread matches.
-    pub fn rivals(&self, thread: &Thread) -> Result<Rivals, EngineError> {
+    pub fn rivals(&self, thread: &Thread) -> Result<Rivals> {
         self.0.map_or(Ok(Rivals::None), |compared| compared.rivals(thread))
     }
 
@@ -58,24 +58,24 @@ impl Items<'_> {
     }
 
     /// Whether the value of the item before a stack affects what follows.
-    pub fn spare(&self, stack: StackId) -> Result<Spare, EngineError> {
+    pub fn spare(&self, stack: StackId) -> Result<Spare> {
         self.0.map_or(Ok(Spare::None), |compared| compared.spare(stack))
     }
 
     /// Whether every token that a thread reads within its lexeme keeps the item distinct from all
     /// earlier ones, whatever they are; and whether the item still has infinitely many values.
-    pub fn stays_endless(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub fn stays_endless(&self, thread: &Thread) -> Result<bool> {
         self.0.map_or(Ok(true), |compared| compared.stays_endless(thread))
     }
 
     /// Whether the current item of a stack has infinitely many values, whatever the earlier items
     /// are.
-    pub fn is_endless_at(&self, stack: StackId) -> Result<bool, EngineError> {
+    pub fn is_endless_at(&self, stack: StackId) -> Result<bool> {
         self.0.map_or(Ok(true), |compared| compared.is_endless_at(stack))
     }
 
     /// The current text of a thread's item, compared with the earlier items.
-    pub fn beside(&self, thread: &Thread) -> Result<Beside, EngineError> {
+    pub fn beside(&self, thread: &Thread) -> Result<Beside> {
         self.0.map_or(Ok(Beside::Nothing), |compared| compared.beside(thread))
     }
 
@@ -101,11 +101,7 @@ impl Items<'_> {
     }
 
     /// What a scalar can become from a place and a state of its lexeme.
-    pub fn left_at(
-        &self,
-        place: RivalPlace,
-        scalar: (LexemeId, LexState),
-    ) -> Result<Left, EngineError> {
+    pub fn left_at(&self, place: RivalPlace, scalar: (LexemeId, LexState)) -> Result<Left> {
         self.0.map_or(Ok(Left::Something), |compared| compared.left_at(place, scalar))
     }
 }

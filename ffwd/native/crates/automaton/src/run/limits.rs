@@ -1,6 +1,6 @@
 //! Reading with limits of parts (see [`crate::rules::limits`]): which parts are open, and which begin.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::rules::limit_tables::{Bounds, OpenPart, FRESH};
 use crate::rules::limits::PartLimits;
@@ -76,7 +76,7 @@ impl Limited<'_> {
     }
 
     /// The stack after its top has begun, together with all parts that contain the top.
-    pub fn begun(&self, stack: StackId) -> Result<StackId, EngineError> {
+    pub fn begun(&self, stack: StackId) -> Result<StackId> {
         match &self.parts {
             Some(parts) => parts.opened(stack),
             None => Ok(stack),
@@ -84,7 +84,7 @@ impl Limited<'_> {
     }
 
     /// As [`Automaton::step`]; the parts that contain the byte begin.
-    pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
+    pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads> {
         let Some(parts) = &self.parts else { return self.automaton.step(threads, byte) };
         let mut next = Threads::new();
         for thread in threads {
@@ -100,7 +100,7 @@ impl Limited<'_> {
         thread: &Thread,
         byte: u8,
         next: &mut Threads,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else {
             let opened = Thread { stack: parts.opened(thread.stack)?, ..*thread };
             // After a key comes its colon, so no part begins there.
@@ -142,7 +142,7 @@ impl Limited<'_> {
         threads: &[Thread],
         token: Option<u32>,
         text: &[u8],
-    ) -> Result<Option<Threads>, EngineError> {
+    ) -> Result<Option<Threads>> {
         let Some(parts) = &self.parts else {
             return match token {
                 Some(token) => self.automaton.read(threads, token, text),
@@ -173,7 +173,7 @@ impl Limited<'_> {
     ///
     /// # Errors
     /// A limit of a lexeme is exceeded.
-    pub fn bytes_to_end(&self, part: NodeId) -> Result<Option<u32>, EngineError> {
+    pub fn bytes_to_end(&self, part: NodeId) -> Result<Option<u32>> {
         Ok(self.part_bounds()?.and_then(|bounds| bounds.bytes_to_end(part)))
     }
 
@@ -181,11 +181,11 @@ impl Limited<'_> {
     ///
     /// # Errors
     /// A limit of a lexeme is exceeded.
-    pub fn are_roomy(&self) -> Result<bool, EngineError> {
+    pub fn are_roomy(&self) -> Result<bool> {
         Ok(self.part_bounds()?.is_some_and(|bounds| bounds.all_are_roomy))
     }
 
-    fn part_bounds(&self) -> Result<Option<&Bounds>, EngineError> {
+    fn part_bounds(&self) -> Result<Option<&Bounds>> {
         match self.automaton.rules() {
             Some(rules) => rules.bounds(self.automaton),
             None => Ok(None),

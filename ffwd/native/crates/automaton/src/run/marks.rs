@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::punctuation::index;
 use crate::json::step_key::KeyStep;
@@ -57,7 +57,7 @@ enum Side {
 }
 
 /// A receiver of what may begin after certain marks.
-type Following<'o> = dyn FnMut(&[Mark], &[Thread]) -> Result<(), EngineError> + 'o;
+type Following<'o> = dyn FnMut(&[Mark], &[Thread]) -> Result<()> + 'o;
 
 /// Follows threads with marks: where reported parts of the text begin and end.
 #[derive(Clone, Copy, Debug)]
@@ -74,12 +74,7 @@ impl Automaton {
 
 impl Marked<'_> {
     /// Returns the exit of a thread whose lexeme ends here: its marks, and the beginnings.
-    fn leave(
-        &self,
-        thread: &Thread,
-        accept: Verdict,
-        out: &mut Following<'_>,
-    ) -> Result<(), EngineError> {
+    fn leave(&self, thread: &Thread, accept: Verdict, out: &mut Following<'_>) -> Result<()> {
         let mark = self.mark_of_exit(thread)?;
         let stack = self.automaton.exit_thread(thread, accept)?;
         self.begin_after(stack, thread.transcript, mark, out)
@@ -91,7 +86,7 @@ impl Marked<'_> {
         transcript: TextId,
         mark: Option<Mark>,
         out: &mut Following<'_>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         if !self.automaton.cell(stack).frame.is_rule() {
             let threads = self.automaton.following(stack, transcript)?;
             return out(mark.as_slice(), &threads);
@@ -104,7 +99,7 @@ impl Marked<'_> {
     }
 
     /// Returns the mark at the end of a lexeme of JSON.
-    fn mark_of_exit(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
+    fn mark_of_exit(&self, thread: &Thread) -> Result<Option<Mark>> {
         let Some(json) = self.automaton.json() else { return Ok(None) };
         let goes_on = |mark: LexemeId| json.goes_on(self.automaton, thread.stack, mark);
         let place = match thread.lexeme {
@@ -131,7 +126,7 @@ impl Marked<'_> {
     }
 
     /// Returns the mark at the start of a thread, if it begins with the next byte.
-    fn mark_of_start(&self, thread: &Thread) -> Result<Option<Mark>, EngineError> {
+    fn mark_of_start(&self, thread: &Thread) -> Result<Option<Mark>> {
         let Some(json) = self.automaton.json() else { return Ok(None) };
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(None) };
         if thread.lex_state() != self.automaton.lexeme(lexeme).start() {
@@ -156,7 +151,7 @@ impl Marked<'_> {
         thread: &Thread,
         byte: u8,
         out: &mut dyn FnMut(&Marks, Thread),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         self.step_with(thread, byte, &Marks::default(), out)
     }
 
@@ -166,7 +161,7 @@ impl Marked<'_> {
         byte: u8,
         marks: &Marks,
         out: &mut dyn FnMut(&Marks, Thread),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         match thread.lexeme {
             ThreadLexeme::End | ThreadLexeme::Tokens(_) => Ok(()),
             ThreadLexeme::Key => match self.automaton.json() {
@@ -227,7 +222,7 @@ impl Marked<'_> {
         byte: u8,
         marks: &Marks,
         out: &mut dyn FnMut(&Marks, Thread),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         match json.step_key(self.automaton, thread, byte)? {
             KeyStep::Refused => {}
             KeyStep::Within(next) => {
@@ -255,7 +250,7 @@ impl Marked<'_> {
         token: u32,
         marks: &Marks,
         out: &mut dyn FnMut(&Marks, Thread),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         match thread.lexeme {
             ThreadLexeme::Tokens(set) => {
                 let program = self.automaton.program();
@@ -287,7 +282,7 @@ impl Marked<'_> {
         thread: &Thread,
         marks: &[Mark],
         out: &mut dyn FnMut(&[Mark]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         match thread.lexeme {
             ThreadLexeme::End => {
                 out(marks);
@@ -346,12 +341,7 @@ impl Marked<'_> {
 
     /// The offset of a text's ending: its shortest suffix in the ending's language that follows a
     /// text of the body's language.
-    pub fn ending_of(
-        &self,
-        text: &[u8],
-        body: &Ast,
-        ending: &Ast,
-    ) -> Result<Option<usize>, EngineError> {
+    pub fn ending_of(&self, text: &[u8], body: &Ast, ending: &Ast) -> Result<Option<usize>> {
         let body =
             self.automaton.lexeme_store().get(&LexemeSpec::new(Spelling::Utf8, [body.clone()]))?;
         let ending = self
@@ -384,7 +374,7 @@ impl Marked<'_> {
 
 impl Marked<'_> {
     /// Returns the beginnings at the start of the grammar's text.
-    pub fn start(&self) -> Result<Arc<[Beginning]>, EngineError> {
+    pub fn start(&self) -> Result<Arc<[Beginning]>> {
         match self.automaton.rules() {
             Some(rules) => {
                 let start = rules.program.symbols.start;
@@ -398,7 +388,7 @@ impl Marked<'_> {
     }
 
     /// Returns the beginnings on a stack.
-    pub(crate) fn beginnings(&self, stack: StackId) -> Result<Arc<[Beginning]>, EngineError> {
+    pub(crate) fn beginnings(&self, stack: StackId) -> Result<Arc<[Beginning]>> {
         if let Some(known) = self.automaton.marked.lock().get(&stack) {
             return Ok(known.clone());
         }

@@ -1,6 +1,6 @@
 //! What frames mean: those of JSON values to [`Json`], those of rules to [`Rules`].
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::run::automaton::Automaton;
 use crate::stacks::cells::{Cell, ExitKey, Stacks};
 use crate::stacks::frame::Frame;
@@ -14,7 +14,7 @@ impl On for Automaton {
         &self.stacks
     }
 
-    fn begin(&self, stack: StackId) -> Result<Threads, EngineError> {
+    fn begin(&self, stack: StackId) -> Result<Threads> {
         let frame = self.cell(stack).frame;
         match (frame, self.rules(), self.json()) {
             (Frame::End, ..) => Ok(Threads::from_slice(&[Thread::END])),
@@ -29,7 +29,7 @@ impl On for Automaton {
         }
     }
 
-    fn leave(&self, stack: StackId, ended: ExitKey) -> Result<StackId, EngineError> {
+    fn leave(&self, stack: StackId, ended: ExitKey) -> Result<StackId> {
         let &Cell { frame, parent, .. } = self.cell(stack);
         let (_, accept, _) = ended;
         match (frame, self.rules(), self.json()) {
@@ -44,11 +44,11 @@ impl On for Automaton {
         self.json().is_some_and(|json| json.arrays.history_of_frame(frame).is_some())
     }
 
-    fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
+    fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads> {
         self.step(threads, byte)
     }
 
-    fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError> {
+    fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>> {
         self.walk(threads, bytes)
     }
 }

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::keys::Terminal;
 use crate::json::next_bytes::list_bytes;
 use crate::run::automaton::Automaton;
@@ -10,7 +10,7 @@ use crate::stacks::thread::{Thread, ThreadLexeme};
 
 impl Automaton {
     /// The byte that must come next, if there is exactly one and the text may not end here.
-    pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>, EngineError> {
+    pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>> {
         let mut only = None;
         if threads.iter().any(|thread| self.is_rivalled(thread)) {
             for byte in 0..=u8::MAX {
@@ -29,17 +29,13 @@ impl Automaton {
 
     /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
     /// allowed, or if earlier items may exclude some.
-    pub fn list_bytes(
-        &self,
-        threads: &[Thread],
-        bytes: &mut SmallVec<[u8; 16]>,
-    ) -> Result<bool, EngineError> {
+    pub fn list_bytes(&self, threads: &[Thread], bytes: &mut SmallVec<[u8; 16]>) -> Result<bool> {
         list_bytes(self, self.json(), threads, bytes)
     }
 
     /// Returns whether a byte is allowed next. After a lexeme that it ends, comparison with earlier
     /// items may still exclude every continuation.
-    pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool, EngineError> {
+    pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool> {
         // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
         for thread in threads.iter().filter(|thread| !self.is_rivalled(thread)) {
             let (lexeme, state) = match (thread.lexeme, self.json()) {
@@ -64,11 +60,7 @@ impl Automaton {
 }
 
 /// `false` as soon as two bytes, or the end, are possible.
-fn only_byte_of(
-    automaton: &Automaton,
-    threads: &[Thread],
-    only: &mut Option<u8>,
-) -> Result<bool, EngineError> {
+fn only_byte_of(automaton: &Automaton, threads: &[Thread], only: &mut Option<u8>) -> Result<bool> {
     let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
     for thread in threads {
         match thread.lexeme {

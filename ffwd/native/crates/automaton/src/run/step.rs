@@ -1,6 +1,6 @@
 //! How a byte leads from one configuration to the next.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::json::step_key::KeyStep;
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::{StackId, TextId};
@@ -17,7 +17,7 @@ impl Automaton {
         stack: StackId,
         transcript: TextId,
         is_last: bool,
-    ) -> Result<Threads, EngineError> {
+    ) -> Result<Threads> {
         let threads = self.following(stack, transcript)?;
         match transcript {
             _ if !is_last => Ok(threads),
@@ -30,7 +30,7 @@ impl Automaton {
     }
 
     /// Returns the exit of a thread whose lexeme ends here.
-    pub fn exit_thread(&self, thread: &Thread, accept: Verdict) -> Result<StackId, EngineError> {
+    pub fn exit_thread(&self, thread: &Thread, accept: Verdict) -> Result<StackId> {
         let text = match thread.transcript {
             TextId::NONE => thread.text,
             transcript if self.ends_compared_item(thread)? => transcript,
@@ -40,18 +40,13 @@ impl Automaton {
     }
 
     /// The threads after one more byte; none if the byte is not allowed.
-    pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError> {
+    pub fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads> {
         self.step_within(threads, byte, true)
     }
 
     /// The same. Unless `is_last`, other bytes follow, and only the last one must check that items
     /// can still become unused values.
-    fn step_within(
-        &self,
-        threads: &[Thread],
-        byte: u8,
-        is_last: bool,
-    ) -> Result<Threads, EngineError> {
+    fn step_within(&self, threads: &[Thread], byte: u8, is_last: bool) -> Result<Threads> {
         meter::charge(1 + threads.len())?;
         let mut next = Threads::new();
         for thread in threads {
@@ -63,7 +58,7 @@ impl Automaton {
 
     /// Sorts threads, merges those that differ only in their stacks, and removes those without a
     /// completion.
-    pub fn settle(&self, threads: &mut Threads) -> Result<(), EngineError> {
+    pub fn settle(&self, threads: &mut Threads) -> Result<()> {
         if threads.len() > 1 {
             threads.sort_unstable();
             threads.dedup();
@@ -83,7 +78,7 @@ impl Automaton {
         byte: u8,
         is_last: bool,
         next: &mut Threads,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         match thread.lexeme {
             ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
             ThreadLexeme::Key => self.step_key(thread, byte, is_last, next)?,
@@ -117,7 +112,7 @@ impl Automaton {
         Ok(())
     }
 
-    pub(crate) fn append(&self, text: TextId, byte: u8) -> Result<TextId, EngineError> {
+    pub(crate) fn append(&self, text: TextId, byte: u8) -> Result<TextId> {
         match self.json() {
             Some(json) if text != TextId::NONE => Ok(json.keys.texts.append(text, byte)?),
             _ => Ok(text),
@@ -126,20 +121,14 @@ impl Automaton {
 
     /// Whether a thread may become an unused item.
     #[inline]
-    pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub(crate) fn is_unrivalled(&self, thread: &Thread) -> Result<bool> {
         if thread.transcript == TextId::NONE {
             return Ok(true);
         }
         self.compared().map_or(Ok(true), |compared| compared.is_unrivalled(thread))
     }
 
-    fn step_key(
-        &self,
-        thread: &Thread,
-        byte: u8,
-        is_last: bool,
-        next: &mut Threads,
-    ) -> Result<(), EngineError> {
+    fn step_key(&self, thread: &Thread, byte: u8, is_last: bool, next: &mut Threads) -> Result<()> {
         let Some(json) = self.json() else { return Ok(()) };
         match json.step_key(self, thread, byte)? {
             KeyStep::Refused => {}
@@ -157,7 +146,7 @@ impl Automaton {
     }
 
     /// Whether an item that later ones are compared with ends with a thread's lexeme.
-    pub fn ends_compared_item(&self, thread: &Thread) -> Result<bool, EngineError> {
+    pub fn ends_compared_item(&self, thread: &Thread) -> Result<bool> {
         match self.json().filter(|_| self.cell(thread.stack).ends_compared_item) {
             Some(json) => json.ends_compared_item(self, thread),
             None => Ok(false),
@@ -165,7 +154,7 @@ impl Automaton {
     }
 
     /// Whether the text may end here.
-    pub fn accepts(&self, threads: &[Thread]) -> Result<bool, EngineError> {
+    pub fn accepts(&self, threads: &[Thread]) -> Result<bool> {
         for thread in threads {
             match thread.lexeme {
                 ThreadLexeme::End => return Ok(true),
@@ -185,7 +174,7 @@ impl Automaton {
     }
 
     /// The threads after a run of bytes; `None` as soon as a byte is not allowed.
-    pub fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError> {
+    pub fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>> {
         let mut current: Threads = threads.iter().copied().collect();
         let mut rest = bytes;
         loop {

@@ -1,6 +1,6 @@
 //! Tokens that are taken as a whole, whatever their text.
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::StackId;
 use crate::stacks::on::On;
@@ -8,7 +8,7 @@ use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 
 impl Automaton {
     /// Returns the sets of tokens that are allowed next as a whole, and the stacks after them.
-    pub fn token_exits(&self, threads: &[Thread]) -> Result<Vec<(u32, StackId)>, EngineError> {
+    pub fn token_exits(&self, threads: &[Thread]) -> Result<Vec<(u32, StackId)>> {
         let mut exits = Vec::new();
         if !self.has_tokens() {
             return Ok(exits);
@@ -33,7 +33,7 @@ impl Automaton {
     }
 
     /// The threads after a token that is taken as a whole; none if it is not allowed as such.
-    pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads, EngineError> {
+    pub fn step_token(&self, threads: &[Thread], token: u32) -> Result<Threads> {
         let mut next = Threads::new();
         for (set, stack) in self.token_exits(threads)? {
             if self.program().is_some_and(|program| program.is_in_set(set, token)) {
@@ -45,12 +45,7 @@ impl Automaton {
     }
 
     /// The threads after a token: as a whole, or as its text.
-    pub fn read(
-        &self,
-        threads: &[Thread],
-        token: u32,
-        text: &[u8],
-    ) -> Result<Option<Threads>, EngineError> {
+    pub fn read(&self, threads: &[Thread], token: u32, text: &[u8]) -> Result<Option<Threads>> {
         let mut next = self.step_token(threads, token)?;
         if !text.is_empty() {
             next.extend(self.walk(threads, text)?.into_iter().flatten());
@@ -60,7 +55,7 @@ impl Automaton {
     }
 
     /// Returns the only allowed token, if it must be taken as a whole.
-    pub fn only_token(&self, threads: &[Thread]) -> Result<Option<u32>, EngineError> {
+    pub fn only_token(&self, threads: &[Thread]) -> Result<Option<u32>> {
         if threads.iter().any(|thread| !matches!(thread.lexeme, ThreadLexeme::Tokens(_))) {
             return Ok(None);
         }

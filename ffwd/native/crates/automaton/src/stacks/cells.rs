@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::interning::intern::{Ids, ShortHash};
 use crate::interning::memory::{element, map_entry, Bytes};
 use crate::stacks::frame::Frame;
@@ -124,7 +124,7 @@ impl Stacks {
         frame: Frame,
         parent: StackId,
         keeps_history: impl FnOnce() -> bool,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let hash = ShortHash::of(&(frame, parent));
         let is = |id: u32| {
             let cell = &self.cells[id as usize];

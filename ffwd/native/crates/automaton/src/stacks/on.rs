@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::stacks::cells::{Cell, ExitKey, Stacks};
 use crate::stacks::frame::{Frame, RootValue};
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -17,19 +17,19 @@ pub trait On {
     fn stacks(&self) -> &Stacks;
 
     /// Finds the threads that begin on a stack; asked once for each.
-    fn begin(&self, stack: StackId) -> Result<Threads, EngineError>;
+    fn begin(&self, stack: StackId) -> Result<Threads>;
 
     /// Finds the stack after an accepted lexeme; asked once for each.
-    fn leave(&self, stack: StackId, ended: ExitKey) -> Result<StackId, EngineError>;
+    fn leave(&self, stack: StackId, ended: ExitKey) -> Result<StackId>;
 
     /// Whether a frame has earlier items beside the schema.
     fn keeps_history(&self, frame: Frame) -> bool;
 
     /// The threads after one more byte; none if the byte is not allowed.
-    fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads, EngineError>;
+    fn step(&self, threads: &[Thread], byte: u8) -> Result<Threads>;
 
     /// The threads after a run of bytes; `None` as soon as a byte is not allowed.
-    fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>, EngineError>;
+    fn walk(&self, threads: &[Thread], bytes: &[u8]) -> Result<Option<Threads>>;
 
     #[inline]
     fn cell(&self, stack: StackId) -> &Cell {
@@ -37,7 +37,7 @@ pub trait On {
     }
 
     /// The stack with one more frame.
-    fn push(&self, frame: Frame, parent: StackId) -> Result<StackId, EngineError> {
+    fn push(&self, frame: Frame, parent: StackId) -> Result<StackId> {
         self.stacks().push(frame, parent, || self.keeps_history(frame))
     }
 
@@ -47,7 +47,7 @@ pub trait On {
         self.stacks().lexemes.get(id)
     }
 
-    fn add_lexeme(&self, spec: &LexemeSpec) -> Result<LexemeId, EngineError> {
+    fn add_lexeme(&self, spec: &LexemeSpec) -> Result<LexemeId> {
         Ok(self.stacks().lexemes.add(spec)?)
     }
 
@@ -57,7 +57,7 @@ pub trait On {
 
     /// The lexemes that may begin on a stack. Those within an item that later ones are compared with
     /// have an empty transcript; see [`Self::following`].
-    fn starts(&self, stack: StackId) -> Result<&[Thread], EngineError> {
+    fn starts(&self, stack: StackId) -> Result<&[Thread]> {
         let cell = self.cell(stack);
         if let Some(known) = cell.starts.get() {
             return Ok(known);
@@ -74,7 +74,7 @@ pub trait On {
     }
 
     /// Returns the lexemes that may begin on a stack, with a transcript to continue.
-    fn following(&self, stack: StackId, transcript: TextId) -> Result<Threads, EngineError> {
+    fn following(&self, stack: StackId, transcript: TextId) -> Result<Threads> {
         let mut threads: Threads = self.starts(stack)?.iter().copied().collect();
         if transcript != TextId::NONE {
             for thread in &mut threads {
@@ -94,7 +94,7 @@ pub trait On {
         lexeme: ThreadLexeme,
         accept: Verdict,
         text: TextId,
-    ) -> Result<StackId, EngineError> {
+    ) -> Result<StackId> {
         let key = (lexeme, accept, text);
         if let Some(known) = self.stacks().known_exit(stack, key) {
             return Ok(known);
@@ -117,7 +117,7 @@ pub trait On {
     }
 
     /// The stack with a value on it that is within no other value.
-    fn push_root(&self, value: RootValue, stack: StackId) -> Result<StackId, EngineError> {
+    fn push_root(&self, value: RootValue, stack: StackId) -> Result<StackId> {
         let below = match value.layout {
             None => stack,
             Some(layout) => self.push(Frame::Layout(layout), stack)?,

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRng;
 use super::test_rules::options;
 use super::tests::engine;
 use super::{Compiled, Engine};
-use ffwd_automaton::{EngineError, StateId};
+use ffwd_automaton::{EngineError, Result, StateId};
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::Meter;
 use ffwd_grammar::graph::Expansion;
@@ -92,7 +92,7 @@ impl Drawn<'_> {
 }
 
 /// The state after a letter, where it may come.
-fn after(compiled: &Compiled, state: StateId, letter: u8) -> Result<Option<StateId>, EngineError> {
+fn after(compiled: &Compiled, state: StateId, letter: u8) -> Result<Option<StateId>> {
     let generation = compiled.generation();
     let automaton = &generation.automaton;
     let threads = automaton.walk(automaton.threads(state), &[letter])?;

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::history::{Histories, HistoryId};
-use ffwd_automaton::{Automaton, EngineError, Thread, Threads};
+use ffwd_automaton::{Automaton, Result, Thread, Threads};
 use ffwd_automaton::{Mark, Marks};
 use ffwd_bounds::error::LimitExceeded;
 
@@ -43,7 +43,7 @@ impl Next {
     }
 
     /// The parses in order of preference, each thread only in the first that has it.
-    fn settle(self, automaton: &Automaton, histories: &Histories) -> Result<Readings, EngineError> {
+    fn settle(self, automaton: &Automaton, histories: &Histories) -> Result<Readings> {
         let mut readings = Readings::with_capacity(self.0.len());
         for (history, mut threads) in self.0 {
             automaton.settle(&mut threads)?;
@@ -80,7 +80,7 @@ pub fn start(
     histories: &mut Histories,
     history: HistoryId,
     at: usize,
-) -> Result<Readings, EngineError> {
+) -> Result<Readings> {
     let mut next = Next::default();
     for beginning in automaton.marked().start()?.iter() {
         let marks = Marks { before: beginning.marks.iter().copied().collect(), ..Marks::default() };
@@ -98,7 +98,7 @@ pub fn read(
     readings: &[Reading],
     text: &[u8],
     at: usize,
-) -> Result<Readings, EngineError> {
+) -> Result<Readings> {
     let mut readings = readings.to_vec();
     for (place, &byte) in text.iter().enumerate() {
         let mut next = Next::default();
@@ -122,7 +122,7 @@ pub fn read_token(
     token: u32,
     text: &[u8],
     at: usize,
-) -> Result<Readings, EngineError> {
+) -> Result<Readings> {
     let mut next = Next::default();
     for Reading { history, threads } in readings {
         for thread in threads {
@@ -150,7 +150,7 @@ pub fn end(
     histories: &mut Histories,
     readings: &[Reading],
     at: usize,
-) -> Result<Option<HistoryId>, EngineError> {
+) -> Result<Option<HistoryId>> {
     let mut ends: Vec<HistoryId> = Vec::new();
     for Reading { history, threads } in readings {
         for thread in threads {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::event::{Action, Capture, Event, Kind};
 use super::history::{HistoryId, PlacedMark};
 use ffwd_automaton::Mark;
-use ffwd_automaton::{Automaton, EngineError};
+use ffwd_automaton::{Automaton, Result};
 use ffwd_grammar::{NodeId, SpanKind, SpanPart};
 
 /// A span that has begun and not ended.
@@ -115,7 +115,7 @@ impl Reporter {
     }
 
     /// Reports a mark.
-    pub fn mark(&mut self, page: &mut Page<'_>, (mark, at): PlacedMark) -> Result<(), EngineError> {
+    pub fn mark(&mut self, page: &mut Page<'_>, (mark, at): PlacedMark) -> Result<()> {
         match mark {
             Mark::Open(node) => {
                 match page.automaton.program().and_then(|program| program.spans.get(&node)) {
@@ -187,7 +187,7 @@ impl Reporter {
     }
 
     /// A part of the grammar has ended.
-    fn close(&mut self, page: &mut Page<'_>, node: NodeId, at: usize) -> Result<(), EngineError> {
+    fn close(&mut self, page: &mut Page<'_>, node: NodeId, at: usize) -> Result<()> {
         let Some(open) = self.open.last() else { return Ok(()) };
         if matches!(open.what, What::Root) {
             self.open.pop();

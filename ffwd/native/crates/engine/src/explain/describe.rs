@@ -5,7 +5,7 @@ use super::pattern;
 use crate::engine::{Compiled, Recipe};
 use ffwd_automaton::expected::{Expected, Types, What};
 use ffwd_automaton::obstacle::{Obstacle, Why};
-use ffwd_automaton::{Automaton, EngineError};
+use ffwd_automaton::{Automaton, Result};
 use ffwd_json_schema::SchemaId;
 
 /// The kind of an allowed item.
@@ -75,7 +75,7 @@ impl<'a> Describer<'a> {
         }
     }
 
-    pub fn items(&self, expected: Vec<Expected>) -> Result<Vec<Item>, EngineError> {
+    pub fn items(&self, expected: Vec<Expected>) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(expected.len());
         for Expected { what, begun, schemas, example } in expected {
             let example = example.map(|text| text.to_vec()).filter(|e| e.len() <= MAX_EXAMPLE);

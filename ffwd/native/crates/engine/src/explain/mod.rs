@@ -14,7 +14,7 @@ use crate::engine::Compiled;
 use crate::matcher::{Matcher, MatcherError};
 use describe::Describer;
 use ffwd_automaton::expected::TAIL;
-use ffwd_automaton::{Automaton, EngineError, Threads};
+use ffwd_automaton::{Automaton, Result, Threads};
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// The subject of a question.
@@ -181,11 +181,7 @@ fn because(message: impl Into<String>) -> Reason {
 }
 
 impl Explainer<'_> {
-    fn expected(
-        &self,
-        automaton: &Automaton,
-        place: &TextPosition,
-    ) -> Result<(Vec<Item>, usize), EngineError> {
+    fn expected(&self, automaton: &Automaton, place: &TextPosition) -> Result<(Vec<Item>, usize)> {
         match place.stage {
             TextStage::Ended => return Ok((Vec::new(), 0)),
             TextStage::FreeText => {
@@ -219,11 +215,7 @@ impl Explainer<'_> {
         Ok((items, more + cut))
     }
 
-    fn next_bytes(
-        &self,
-        automaton: &Automaton,
-        place: &TextPosition,
-    ) -> Result<Vec<u8>, EngineError> {
+    fn next_bytes(&self, automaton: &Automaton, place: &TextPosition) -> Result<Vec<u8>> {
         match place.stage {
             TextStage::Ended | TextStage::FreeText => return Ok(Vec::new()),
             TextStage::Prefix => return Ok(place.prefix.first().copied().into_iter().collect()),
@@ -322,7 +314,7 @@ impl Explainer<'_> {
     }
 
     /// The mask's own answer.
-    fn is_allowed(&self, token: TokenId) -> Result<bool, EngineError> {
+    fn is_allowed(&self, token: TokenId) -> Result<bool> {
         if self.matcher.is_terminated() {
             return Ok(false);
         }
@@ -353,12 +345,7 @@ impl Explainer<'_> {
     }
 
     /// Reads bytes as long as they are allowed. Returns how many are.
-    fn read(
-        &self,
-        automaton: &Automaton,
-        place: &mut TextPosition,
-        text: &[u8],
-    ) -> Result<usize, EngineError> {
+    fn read(&self, automaton: &Automaton, place: &mut TextPosition, text: &[u8]) -> Result<usize> {
         let mut read = 0;
         if place.stage == TextStage::FreeText {
             match self.matcher.free_text_length(text) {

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::engine::{EncodeError, Generation};
 use crate::matcher::{forced, Forced, GrammarTexts, Matcher};
-use ffwd_automaton::EngineError;
+use ffwd_automaton::{EngineError, Result};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::canonical::{Canonicality, Choice, Context, ForcedOptions, LIKELY_BYTES};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
@@ -75,7 +75,7 @@ pub enum FastForwardError {
 }
 
 /// The forced bytes, at most `max_bytes`; they end on a character boundary.
-pub fn forced_bytes(matcher: &Matcher, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
+pub fn forced_bytes(matcher: &Matcher, max_bytes: usize) -> Result<Vec<u8>> {
     let (generation, state) = matcher.here()?;
     let bytes = forced(matcher, &generation.automaton, state, max_bytes)?.bytes;
     matcher.compiled().settle(&generation);
@@ -118,7 +118,7 @@ pub fn fast_forward_tokens(
 }
 
 /// Returns the only allowed token, if it must be taken as a whole.
-fn only_token(matcher: &Matcher) -> Result<Option<TokenId>, EngineError> {
+fn only_token(matcher: &Matcher) -> Result<Option<TokenId>> {
     if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
         return Ok(None);
     }
@@ -134,7 +134,7 @@ fn only_token(matcher: &Matcher) -> Result<Option<TokenId>, EngineError> {
 }
 
 /// Whether a cheap check shows that nothing is forced.
-pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool, EngineError> {
+pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool> {
     if matcher.is_in_free_text() {
         return Ok(true);
     }
@@ -199,11 +199,7 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
 }
 
 /// Returns whether at least two continuations are clearly allowed: the end, or byte tokens.
-fn is_open(
-    matcher: &Matcher,
-    canonicality: &Canonicality,
-    context: &Context,
-) -> Result<bool, EngineError> {
+fn is_open(matcher: &Matcher, canonicality: &Canonicality, context: &Context) -> Result<bool> {
     if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
         return Ok(false);
     }
@@ -279,8 +275,8 @@ fn leave_out(
     vocabulary: &Vocabulary,
     tokens: &[TokenId],
     backoff: &Backoff,
-    mut goes_on: impl FnMut(&[u8]) -> Result<bool, EngineError>,
-) -> Result<usize, EngineError> {
+    mut goes_on: impl FnMut(&[u8]) -> Result<bool>,
+) -> Result<usize> {
     let mut tail: Vec<u8> = Vec::new();
     let looked_at = match backoff.bytes {
         Some(_) => tokens.len(),

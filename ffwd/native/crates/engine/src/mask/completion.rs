@@ -10,7 +10,7 @@ use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
 use super::successors::{is_unrecorded, Found, Successors};
 use super::token_set::{set_bits, Bitmap};
-use ffwd_automaton::{Automaton, EndingText, EngineError, StateId, Thread, ThreadLexeme};
+use ffwd_automaton::{Automaton, EndingText, Result, StateId, Thread, ThreadLexeme};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
 /// Tokens that complete a text: some fixed ones, then the fewest that encode a text, then an end
@@ -120,7 +120,7 @@ impl Masker {
         &self,
         automaton: &Automaton,
         state: StateId,
-    ) -> Result<Option<Arc<Completion>>, EngineError> {
+    ) -> Result<Option<Arc<Completion>>> {
         if let Some(known) = self.completions.with(state.0, Arc::clone) {
             return Ok(Some(known));
         }
@@ -134,7 +134,7 @@ impl Masker {
     }
 
     /// Returns a number of tokens that completes the text after any allowed token of a state.
-    pub fn most_after(&self, automaton: &Automaton, state: StateId) -> Result<usize, EngineError> {
+    pub fn most_after(&self, automaton: &Automaton, state: StateId) -> Result<usize> {
         if let Some(known) = self.known_most_after(state) {
             return Ok(known);
         }
@@ -173,7 +173,7 @@ impl Masker {
         state: StateId,
         left: usize,
         row: &mut [u32],
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         row.fill(0);
         if automaton.is_accepting(state) {
             set_bits(row, self.vocabulary.eos());
@@ -196,7 +196,7 @@ impl Masker {
         Ok(())
     }
 
-    fn levels(&self, automaton: &Automaton, state: StateId) -> Result<Arc<Levels>, EngineError> {
+    fn levels(&self, automaton: &Automaton, state: StateId) -> Result<Arc<Levels>> {
         if let Some(known) = self.levels.with(state.0, Arc::clone) {
             return Ok(known);
         }
@@ -235,7 +235,7 @@ impl Masker {
         automaton: &Automaton,
         threads: &[Thread],
         successors: Successors,
-    ) -> Result<Vec<Ending>, EngineError> {
+    ) -> Result<Vec<Ending>> {
         let mut endings = Vec::with_capacity(successors.found.len());
         let rivals = threads.iter().map(|thread| automaton.items().rivals(thread));
         let rivals = rivals.collect::<Result<Vec<_>, _>>()?;
@@ -282,7 +282,7 @@ impl Masker {
         &self,
         automaton: &Automaton,
         threads: &[Thread],
-    ) -> Result<Option<(usize, Successors)>, EngineError> {
+    ) -> Result<Option<(usize, Successors)>> {
         let [thread] = threads else { return Ok(None) };
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
         let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());

@@ -3,7 +3,7 @@
 
 use super::lexeme_mask::ExitGroup;
 use super::walk::View;
-use ffwd_automaton::{last_value, Automaton, EngineError, Spare, TextId, Thread, SPARE_ITEMS};
+use ffwd_automaton::{last_value, Automaton, Result, Spare, TextId, Thread, SPARE_ITEMS};
 use ffwd_regular::expr::json_text::closing_quote;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
@@ -35,7 +35,7 @@ impl Doubt {
         vocabulary: &Vocabulary,
         automaton: &Automaton,
         threads: &[Thread],
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let text = vocabulary.text(self.token);
         let is_plain = |thread: &Thread| !automaton.has_history(thread.stack);
         if let (Some(at), [thread]) =

@@ -9,7 +9,7 @@ use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
 use super::successors::is_unrecorded;
 use super::token_set::{bits, set_bits};
-use ffwd_automaton::{Automaton, EngineError, LexemeId, StateId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{Automaton, LexemeId, Result, StateId, Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::LexState;
@@ -54,11 +54,7 @@ struct Gathering<'a> {
 
 impl Masker {
     /// Returns the allowed tokens of a state by target, without end tokens.
-    pub fn groups(
-        &self,
-        automaton: &Automaton,
-        state: StateId,
-    ) -> Result<Arc<[Group]>, EngineError> {
+    pub fn groups(&self, automaton: &Automaton, state: StateId) -> Result<Arc<[Group]>> {
         if let Some(known) = self.groups.with(state.0, Arc::clone) {
             return Ok(known);
         }
@@ -132,7 +128,7 @@ impl Gathering<'_> {
         self.found.extend(tokens.iter().map(|&token| (token, id)));
     }
 
-    fn read_all(&mut self) -> Result<(), EngineError> {
+    fn read_all(&mut self) -> Result<()> {
         while let Some((threads, root)) = self.pending.pop() {
             for thread in &threads {
                 match thread.lexeme {
@@ -147,7 +143,7 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    fn read_bytes(&mut self, thread: &Thread, root: NodeId) -> Result<(), EngineError> {
+    fn read_bytes(&mut self, thread: &Thread, root: NodeId) -> Result<()> {
         let trie = self.trie;
         let mut pending = vec![(root, Threads::from_slice(&[*thread]))];
         while let Some((node, threads)) = pending.pop() {
@@ -170,12 +166,7 @@ impl Gathering<'_> {
     }
 
     /// Within a lexeme each byte is a look-up.
-    fn read_lexeme(
-        &mut self,
-        thread: &Thread,
-        index: LexemeId,
-        root: NodeId,
-    ) -> Result<(), EngineError> {
+    fn read_lexeme(&mut self, thread: &Thread, index: LexemeId, root: NodeId) -> Result<()> {
         let (automaton, trie) = (self.automaton, self.trie);
         let lexeme = automaton.lexeme(index);
         let begun = Thread { stack: automaton.limited().begun(thread.stack)?, ..*thread };

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::walk::View;
 use ffwd_automaton::keys::{KeyNode, Keys, PlainNames, Terminal};
-use ffwd_automaton::{EngineError, NameId};
+use ffwd_automaton::{NameId, Result};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::NodeId;
 
@@ -25,7 +25,7 @@ pub fn key_places(
     view: View<'_>,
     root: KeyNode,
     nodes: &mut u64,
-) -> Result<KeyPlaces, EngineError> {
+) -> Result<KeyPlaces> {
     if let Some(names) = keys.plain_names(&root) {
         return Ok(name_by_name(names, view, root.base.is_none(), nodes));
     }
@@ -33,12 +33,7 @@ pub fn key_places(
 }
 
 /// The same for any keys.
-fn key_by_key(
-    keys: &Keys,
-    view: View<'_>,
-    root: KeyNode,
-    nodes: &mut u64,
-) -> Result<KeyPlaces, EngineError> {
+fn key_by_key(keys: &Keys, view: View<'_>, root: KeyNode, nodes: &mut u64) -> Result<KeyPlaces> {
     let mut places = KeyPlaces::default();
     let mut pending = vec![(root, view.root)];
     while let Some((key, node)) = pending.pop() {

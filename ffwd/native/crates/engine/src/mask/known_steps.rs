@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use ffwd_automaton::{Automaton, EngineError, Thread, Threads};
+use ffwd_automaton::{Automaton, Result, Thread, Threads};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId};
 
@@ -42,7 +42,7 @@ impl KnownSteps<'_> {
     }
 
     /// The set after a byte; `None` if there are too many sets.
-    fn step(&mut self, set: SetId, byte: u8) -> Result<Option<SetId>, EngineError> {
+    fn step(&mut self, set: SetId, byte: u8) -> Result<Option<SetId>> {
         let known = self.next[set.0 as usize][usize::from(byte)];
         if known != SetId::UNKNOWN {
             return Ok(Some(known));
@@ -64,7 +64,7 @@ pub(super) fn walk_known(
     threads: &[Thread],
     found: &mut Vec<TokenId>,
     nodes: &mut u64,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     let (sets, next) = (Vec::new(), Vec::new());
     let mut steps = KnownSteps { automaton, ids: FxHashMap::default(), sets, next };
     let Some(start) = steps.id(threads.iter().copied().collect()) else { return Ok(()) };

@@ -8,7 +8,7 @@ use super::state_mask::Masker;
 use super::successors::{forgotten, left_behind, Inside, Left, Successors};
 use super::token_set::set_bits;
 use ffwd_automaton::keys::Terminal;
-use ffwd_automaton::{Automaton, EngineError, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{Automaton, Result, TextId, Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
@@ -19,7 +19,7 @@ impl Masker {
         &self,
         automaton: &Automaton,
         threads: &[Thread],
-    ) -> Result<Successors, EngineError> {
+    ) -> Result<Successors> {
         let mut successors = Successors::default();
         if let [thread] = threads {
             let is_known = match thread.lexeme {
@@ -43,7 +43,7 @@ impl Masker {
         automaton: &Automaton,
         thread: &Thread,
         successors: &mut Successors,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(false) };
         let Some(inside) = self.inside(automaton, thread)? else { return Ok(false) };
         let lexeme = automaton.lexeme(index);
@@ -64,7 +64,7 @@ impl Masker {
         automaton: &Automaton,
         thread: &Thread,
         successors: &mut Successors,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let Some(json) = automaton.json() else { return Ok(false) };
         let key = json.keys.node(thread.key_node());
         let Some(base) = key.base else { return Ok(false) };
@@ -112,11 +112,7 @@ impl Masker {
 
     /// The tokens that stay in the lexeme of a thread, if the others leave it and do not depend on
     /// recorded texts.
-    fn inside(
-        &self,
-        automaton: &Automaton,
-        thread: &Thread,
-    ) -> Result<Option<Arc<Inside>>, EngineError> {
+    fn inside(&self, automaton: &Automaton, thread: &Thread) -> Result<Option<Arc<Inside>>> {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
         let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());
         // Later items are compared with a recorded item.
@@ -142,7 +138,7 @@ impl Masker {
         mask: &LexemeMask,
         with_ends: bool,
         successors: &mut Successors,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let trie = self.vocabulary.trie();
         let left = left_behind(automaton, thread);
         let thread = forgotten(thread);

@@ -9,7 +9,7 @@ use super::rivalled::SettledRivalled;
 use super::state_mask::Masker;
 use super::token_set::{set_bits, TokenMaskBuilder, FEW};
 use ffwd_automaton::{
-    Automaton, Beside, EngineError, Left, LexemeId, NextPlace, RivalPlace, Thread, ThreadLexeme,
+    Automaton, Beside, Left, LexemeId, NextPlace, Result, RivalPlace, Thread, ThreadLexeme,
 };
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
@@ -156,11 +156,7 @@ fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut
 
 impl Masker {
     /// What the earlier items exclude for the current scalars of threads, or those that may begin.
-    pub(super) fn ruled_out(
-        &self,
-        automaton: &Automaton,
-        threads: &[Thread],
-    ) -> Result<RuledOut, EngineError> {
+    pub(super) fn ruled_out(&self, automaton: &Automaton, threads: &[Thread]) -> Result<RuledOut> {
         let mut ruled = RuledOut::default();
         for (at, thread) in threads.iter().enumerate() {
             let beside = automaton.items().beside(thread)?;
@@ -201,11 +197,7 @@ impl Masker {
     }
 
     /// The first bytes of tokens that a thread may read.
-    fn first_bytes(
-        &self,
-        automaton: &Automaton,
-        thread: &Thread,
-    ) -> Result<SmallVec<[u8; 32]>, EngineError> {
+    fn first_bytes(&self, automaton: &Automaton, thread: &Thread) -> Result<SmallVec<[u8; 32]>> {
         let mut bytes = SmallVec::new();
         for (byte, _) in self.vocabulary.trie().children(NodeId::ROOT) {
             if may_read(automaton, thread, byte)? {
@@ -224,7 +216,7 @@ impl Masker {
         (index, state): (LexemeId, LexState),
         node: NodeId,
         depth: usize,
-    ) -> Result<Arc<Ruled>, EngineError> {
+    ) -> Result<Arc<Ruled>> {
         let key = (place, index, state, node);
         if let Some(known) = self.ruled.lock().get(&key) {
             return Ok(known.clone());
@@ -345,7 +337,7 @@ impl Masker {
 }
 
 /// Whether a thread may read a byte.
-fn may_read(automaton: &Automaton, thread: &Thread, byte: u8) -> Result<bool, EngineError> {
+fn may_read(automaton: &Automaton, thread: &Thread, byte: u8) -> Result<bool> {
     Ok(match thread.lexeme {
         ThreadLexeme::Lexeme(index) => {
             let state = thread.lex_state();

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::lexeme_mask::Inner;
 use super::token_set::{bits, clear_bits, Bitmap};
-use ffwd_automaton::{Automaton, EngineError, LexemeId, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{Automaton, LexemeId, Result, TextId, Thread, ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
@@ -170,7 +170,7 @@ impl Successors {
         automaton: &Automaton,
         thread: &Thread,
         inside: &Arc<Inside>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         for (state, tokens) in &inside.0 {
             let at = Thread { state: state.0, ..forgotten(thread) };
             let (threads, left) = match (state.is_final(), thread.lexeme) {
@@ -202,7 +202,7 @@ impl Successors {
         root: NodeId,
         threads: &[Thread],
         left: &Left,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let mut pending: Pending = vec![(root, Threads::from_slice(threads))];
         while let Some((node, threads)) = pending.pop() {
             if let [thread] = &*threads {
@@ -233,7 +233,7 @@ impl Successors {
         thread: &Thread,
         left: &Left,
         pending: &mut Pending,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(()) };
         let lexeme = automaton.lexeme(index);
         let mut places: FxHashMap<LexState, usize> = FxHashMap::default();
@@ -302,7 +302,7 @@ fn reached(
     thread: &Thread,
     state: LexState,
     bytes: &[u8],
-) -> Result<Thread, EngineError> {
+) -> Result<Thread> {
     let mut reached = Thread { state: state.0, ..*thread };
     if let (Some(json), false) = (automaton.json(), is_unrecorded(thread)) {
         for &byte in bytes {

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Matcher;
 use crate::engine::Compiled;
-use ffwd_automaton::{EngineError, StateId};
+use ffwd_automaton::{EngineError, Result, StateId};
 use ffwd_bounds::error::Breach;
 use ffwd_bounds::meter::Meter;
 use ffwd_bounds::section;
@@ -71,7 +71,7 @@ fn available_threads() -> usize {
 }
 
 /// Fills a row, or returns the error.
-type Fill<'f> = &'f (dyn Fn(&Matcher, &mut [u32]) -> Result<bool, EngineError> + Sync);
+type Fill<'f> = &'f (dyn Fn(&Matcher, &mut [u32]) -> Result<bool> + Sync);
 
 /// Work, and its place in what was given.
 type PlacedWork<'w> = (usize, MaskWork<'w>);

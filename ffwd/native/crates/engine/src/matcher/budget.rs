@@ -14,7 +14,7 @@ use super::{Matcher, MatcherError, Place};
 use crate::engine::Generation;
 use crate::mask::token_set::{bits, set_bits};
 use crate::mask::Completion;
-use ffwd_automaton::{EndingText, EngineError};
+use ffwd_automaton::{EndingText, EngineError, Result};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
@@ -126,7 +126,7 @@ impl Matcher {
     ///
     /// # Errors
     /// It takes too long to find, or another limit is passed.
-    pub fn shortest_completion(&self) -> Result<Vec<TokenId>, EngineError> {
+    pub fn shortest_completion(&self) -> Result<Vec<TokenId>> {
         let vocabulary = self.compiled.engine.vocabulary();
         if self.terminated {
             return Ok(Vec::new());
@@ -179,7 +179,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         place: &Place,
-    ) -> Result<Option<Arc<Completion>>, EngineError> {
+    ) -> Result<Option<Arc<Completion>>> {
         let Generation { automaton, masker, .. } = generation;
         let Some(known) = masker.completion(automaton, place.state)? else { return Ok(None) };
         Ok(Some(self.beginning_with(place, known)))
@@ -212,7 +212,7 @@ impl Matcher {
         position: usize,
         token: TokenId,
         next: &Place,
-    ) -> Result<Option<Plan>, EngineError> {
+    ) -> Result<Option<Plan>> {
         let vocabulary = self.compiled.engine.vocabulary();
         let max = self.max_tokens().unwrap_or(usize::MAX);
         let Some(left) = max.checked_sub(position + 1) else { return Ok(None) };
@@ -239,7 +239,7 @@ impl Matcher {
         generation: &Generation,
         place: &Place,
         left: usize,
-    ) -> Result<Option<Plan>, EngineError> {
+    ) -> Result<Option<Plan>> {
         let vocabulary = self.compiled.engine.vocabulary();
         let own = self.completion_at(generation, place)?;
         Ok(own.filter(|own| own.is_within(vocabulary, left)).map(Plan::of))
@@ -260,7 +260,7 @@ impl Matcher {
     }
 
     /// Overwrites a row with the allowed tokens, canonical or not.
-    pub(crate) fn fill_in_time(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub(crate) fn fill_in_time(&self, row: &mut [u32]) -> Result<()> {
         let Some(course) = self.course() else {
             return self.fill_by_grammar(row);
         };
@@ -312,7 +312,7 @@ impl Matcher {
         generation: &Generation,
         place: &Place,
         after: usize,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         if place.stage == Stage::Grammar {
             return Ok(false);
         }
@@ -329,7 +329,7 @@ impl Matcher {
         course: &Course,
         after: usize,
         row: &mut [u32],
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let vocabulary = self.compiled.engine.vocabulary();
         // By the matched length of the free text's end.
         let mut in_time: Vec<Option<bool>> = Vec::new();

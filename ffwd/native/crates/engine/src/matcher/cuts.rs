@@ -16,7 +16,7 @@ use super::sections::{left_of, settled, Ages};
 use super::{Matcher, Place, Stage};
 use crate::engine::Generation;
 use crate::mask::Completion;
-use ffwd_automaton::{EndingText, EngineError, StateId};
+use ffwd_automaton::{EndingText, Result, StateId};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -63,7 +63,7 @@ impl Matcher {
         place: &Place,
         ages: &Ages,
         position: usize,
-    ) -> Result<Option<Plan>, EngineError> {
+    ) -> Result<Option<Plan>> {
         let Some(ending) = self.ending_through_limits(generation, place.state, ages, position)?
         else {
             return Ok(None);
@@ -86,7 +86,7 @@ impl Matcher {
         state: StateId,
         ages: &Ages,
         position: usize,
-    ) -> Result<Option<EndingText>, EngineError> {
+    ) -> Result<Option<EndingText>> {
         let Generation { automaton, .. } = generation;
         let mut nodes = vec![Node { key: (state, ages.clone()), from: 0, tokens: SmallVec::new() }];
         let mut layers = vec![Layer { nodes: vec![0], of: FxHashMap::default() }];
@@ -157,7 +157,7 @@ impl Matcher {
         nodes: &mut Vec<Node>,
         layers: &[Layer],
         tokens: usize,
-    ) -> Result<Layer, EngineError> {
+    ) -> Result<Layer> {
         let period = layers.len() - 1;
         let mut last = Layer::default();
         for &node in &layers[tokens % period].nodes {
@@ -191,7 +191,7 @@ impl Matcher {
         generation: &Generation,
         (state, ages): &CutKey,
         position: usize,
-    ) -> Result<Vec<Successor>, EngineError> {
+    ) -> Result<Vec<Successor>> {
         let Generation { automaton, masker, .. } = generation;
         let mut found = Vec::new();
         for group in masker.groups(automaton, *state)?.iter() {
@@ -215,7 +215,7 @@ impl Matcher {
         state: StateId,
         ages: &Ages,
         position: usize,
-    ) -> Result<Option<EndingText>, EngineError> {
+    ) -> Result<Option<EndingText>> {
         let place = self.text_in(state);
         let plan = self.in_time_at_once(generation, &place, ages, position)?;
         Ok(plan.map(|plan| plan.ending()))
@@ -234,7 +234,7 @@ impl Matcher {
         &self,
         generation: &Generation,
         state: StateId,
-    ) -> Result<Option<u32>, EngineError> {
+    ) -> Result<Option<u32>> {
         let Generation { automaton, .. } = generation;
         if let Some(known) = automaton.limited().steady(state) {
             return Ok(known);
@@ -258,11 +258,7 @@ impl Matcher {
         Ok(tokens)
     }
 
-    fn steady_from(
-        &self,
-        generation: &Generation,
-        key: CutKey,
-    ) -> Result<Option<usize>, EngineError> {
+    fn steady_from(&self, generation: &Generation, key: CutKey) -> Result<Option<usize>> {
         let Generation { automaton, .. } = generation;
         if let Some(completion) = self.completion_at(generation, &self.text_in(key.0))? {
             return Ok(Some(completion.most() + 1));
@@ -294,11 +290,7 @@ impl Matcher {
     }
 
     /// Whether a text can end once its single open part has used all of its tokens.
-    fn ends_where_closed(
-        &self,
-        generation: &Generation,
-        state: StateId,
-    ) -> Result<bool, EngineError> {
+    fn ends_where_closed(&self, generation: &Generation, state: StateId) -> Result<bool> {
         let Generation { automaton, .. } = generation;
         let threads = automaton.threads(state);
         let [part] = automaton.limited().open_parts(threads)[..] else { return Ok(false) };

@@ -10,7 +10,7 @@ use super::{Matcher, MatcherError};
 use crate::engine::Generation;
 use crate::events::readings::{self, Readings};
 use crate::events::{Capture, Event, Histories, Page, Reporter};
-use ffwd_automaton::EngineError;
+use ffwd_automaton::{EngineError, Result};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -322,7 +322,7 @@ impl Matcher {
         tracker: &mut Tracker,
         place: &mut EventPosition,
         at: usize,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         if place.readings.is_none() {
             let (automaton, histories) = (&generation.automaton, &mut tracker.histories);
             place.readings = Some(readings::start(automaton, histories, Default::default(), at)?);

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Matcher;
-use ffwd_automaton::{Automaton, EngineError, StateId, Threads};
+use ffwd_automaton::{Automaton, EngineError, Result, StateId, Threads};
 use ffwd_tokenizer::canonical::{Canonicality, Choice, Context, ForcedOptions, Language};
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -21,7 +21,7 @@ pub fn forced(
     automaton: &Automaton,
     state: StateId,
     max_bytes: usize,
-) -> Result<Forced, EngineError> {
+) -> Result<Forced> {
     let mut threads = Threads::from_slice(automaton.threads(state));
     if matcher.is_terminated() || matcher.is_in_free_text() {
         return Ok(Forced::default());
@@ -48,24 +48,20 @@ impl Language for GrammarTexts<'_> {
     type State = Threads;
     type Error = EngineError;
 
-    fn step(&self, threads: &Threads, byte: u8) -> Result<Option<Threads>, EngineError> {
+    fn step(&self, threads: &Threads, byte: u8) -> Result<Option<Threads>> {
         let next = self.0.step(threads, byte)?;
         Ok((!next.is_empty()).then_some(next))
     }
 
-    fn may_come(&self, threads: &Threads, byte: u8) -> Result<bool, EngineError> {
+    fn may_come(&self, threads: &Threads, byte: u8) -> Result<bool> {
         self.0.may_come(threads, byte)
     }
 
-    fn list_bytes(
-        &self,
-        threads: &Threads,
-        bytes: &mut SmallVec<[u8; 16]>,
-    ) -> Result<bool, EngineError> {
+    fn list_bytes(&self, threads: &Threads, bytes: &mut SmallVec<[u8; 16]>) -> Result<bool> {
         self.0.list_bytes(threads, bytes)
     }
 
-    fn may_end(&self, threads: &Threads) -> Result<bool, EngineError> {
+    fn may_end(&self, threads: &Threads) -> Result<bool> {
         // A text is split before a token that is taken as a whole as at its end.
         Ok(self.0.accepts(threads)? || !self.0.token_exits(threads)?.is_empty())
     }
@@ -82,7 +78,7 @@ impl Matcher {
         &self,
         canonicality: &Canonicality,
         context: &Context,
-    ) -> Result<SmallVec<[TokenId; 8]>, EngineError> {
+    ) -> Result<SmallVec<[TokenId; 8]>> {
         if self.terminated || self.is_in_free_text() || context.is_lost() {
             return Ok(SmallVec::new());
         }

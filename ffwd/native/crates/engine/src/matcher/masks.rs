@@ -62,7 +62,7 @@ impl Matcher {
 
     /// Overwrites a bitmask row with the allowed tokens. After the end these are the end tokens, so
     /// that a finished row of a batch can be sampled.
-    pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub fn fill_bitmask(&self, row: &mut [u32]) -> Result<()> {
         if self.fill_known(row) {
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl Matcher {
     }
 
     /// Overwrites a row with what the grammar allows.
-    pub(crate) fn fill_by_grammar(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    pub(crate) fn fill_by_grammar(&self, row: &mut [u32]) -> Result<()> {
         let (generation, state) = self.here()?;
         let Generation { automaton, masker, .. } = &**generation;
         let left = self.prefix_left();
@@ -101,7 +101,7 @@ impl Matcher {
     }
 
     /// Removes the tokens that are not canonical from a mask, unless none would remain.
-    fn restrict(&self, row: &mut [u32]) -> Result<(), EngineError> {
+    fn restrict(&self, row: &mut [u32]) -> Result<()> {
         let masks = self.compiled.engine.canonical_masks();
         let (Some(masks), Some((canonicality, context)), Some(tracked)) =
             (masks, self.context(), &self.tracked)
@@ -131,7 +131,7 @@ impl Matcher {
     }
 
     /// Returns the allowed tokens, sorted; none after the end.
-    pub fn allowed(&self) -> Result<Vec<TokenId>, EngineError> {
+    pub fn allowed(&self) -> Result<Vec<TokenId>> {
         if self.terminated {
             return Ok(Vec::new());
         }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::engine::{Compiled, Generation};
-use ffwd_automaton::{EngineError, StateId, Threads};
+use ffwd_automaton::{EngineError, Result, StateId, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::{self, Cancellation, Meter};
@@ -361,7 +361,7 @@ impl Matcher {
     /// Returns the current generation, and the sequence's state in it. A call must take everything
     /// from one generation.
     #[inline]
-    pub(crate) fn here(&self) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
+    pub(crate) fn here(&self) -> Result<(Guard<Arc<Generation>>, StateId)> {
         let generation = self.compiled.generation();
         match state_in(&generation, self.place.load(Ordering::Acquire)) {
             Some(state) => Ok((generation, state)),
@@ -382,7 +382,7 @@ impl Matcher {
     fn move_to(
         &self,
         generation: Guard<Arc<Generation>>,
-    ) -> Result<(Guard<Arc<Generation>>, StateId), EngineError> {
+    ) -> Result<(Guard<Arc<Generation>>, StateId)> {
         let mut history = self.history.lock();
         if let Some(state) = state_in(&generation, self.place.load(Ordering::Acquire)) {
             return Ok((generation, state));
@@ -395,11 +395,7 @@ impl Matcher {
 
     /// The states of the first tokens in a generation that is new to the text. Only those that are
     /// stored are built.
-    fn read_again(
-        &self,
-        generation: &Generation,
-        tokens: &[TokenId],
-    ) -> Result<History, EngineError> {
+    fn read_again(&self, generation: &Generation, tokens: &[TokenId]) -> Result<History> {
         let Generation { automaton, .. } = generation;
         let held = generation.memory_bytes().total();
         let start = match self.start(generation) {

@@ -15,7 +15,7 @@ use crate::engine::{Generation, Recipe};
 use crate::mask::token_set::set_bits;
 use crate::mask::Completion;
 use ffwd_automaton::OpenPart;
-use ffwd_automaton::{Automaton, EngineError, StateId, Thread, Threads};
+use ffwd_automaton::{Automaton, Result, StateId, Thread, Threads};
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// For each age the position of the token with which these parts began.
@@ -96,7 +96,7 @@ pub(super) fn settled(
     threads: &[Thread],
     ages: &Ages,
     position: usize,
-) -> Result<Option<Settled>, EngineError> {
+) -> Result<Option<Settled>> {
     let aged = automaton.limited().aged(threads)?;
     let mut now: Ages = kept(ages, &aged.kept);
     if aged.fresh {
@@ -179,7 +179,7 @@ impl Matcher {
         next: &Place,
         ages: &Ages,
         position: usize,
-    ) -> Result<Option<(Place, Ages)>, EngineError> {
+    ) -> Result<Option<(Place, Ages)>> {
         if !self.is_in_text(next) {
             return Ok(Some((*next, ages.clone())));
         }
@@ -204,7 +204,7 @@ impl Matcher {
         position: usize,
         token: TokenId,
         next: Place,
-    ) -> Result<Option<(Place, Course)>, EngineError> {
+    ) -> Result<Option<(Place, Course)>> {
         let vocabulary = self.compiled.engine.vocabulary();
         if !generation.automaton.has_limits() {
             let Some(plan) = &before.plan else { return Ok(None) };
@@ -244,7 +244,7 @@ impl Matcher {
         ages: &Ages,
         position: usize,
         find: bool,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let Generation { automaton, masker, .. } = generation;
         if !self.is_in_text(place) {
             return Ok(false);
@@ -291,7 +291,7 @@ impl Matcher {
         place: &Place,
         ages: &Ages,
         position: usize,
-    ) -> Result<Option<Plan>, EngineError> {
+    ) -> Result<Option<Plan>> {
         if let Some(plan) = self.in_time_at_once(generation, place, ages, position)? {
             return Ok(Some(plan));
         }
@@ -308,7 +308,7 @@ impl Matcher {
         place: &Place,
         ages: &Ages,
         position: usize,
-    ) -> Result<Option<Plan>, EngineError> {
+    ) -> Result<Option<Plan>> {
         let Generation { automaton, .. } = generation;
         let ends_lexemes = automaton.limited().may_end_lexemes();
         let left = self.max_tokens().map_or(usize::MAX, |max| max.saturating_sub(position));
@@ -350,7 +350,7 @@ impl Matcher {
         ages: &Ages,
         position: usize,
         completion: &Completion,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let vocabulary = self.compiled.engine.vocabulary();
         let tokens = completion.tokens(vocabulary);
         if self.max_tokens().is_some_and(|max| tokens.len() > max.saturating_sub(position)) {
@@ -383,7 +383,7 @@ impl Matcher {
         place: &Place,
         course: &Course,
         row: &mut [u32],
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let Generation { automaton, masker, .. } = generation;
         let vocabulary = self.compiled.engine.vocabulary();
         let position = self.tokens.len();

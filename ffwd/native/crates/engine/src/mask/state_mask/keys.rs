@@ -13,7 +13,7 @@ use crate::mask::lexeme_mask::ExitGroup;
 use crate::mask::token_set::{TokenList, TokenMaskBuilder, FEW};
 use crate::mask::walk::View;
 use ffwd_automaton::keys::Terminal;
-use ffwd_automaton::{Automaton, EngineError, Spare, StackId, TextId, Thread, ThreadLexeme};
+use ffwd_automaton::{Automaton, Result, Spare, StackId, TextId, Thread, ThreadLexeme};
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
 
 impl Masker {
@@ -26,7 +26,7 @@ impl Masker {
         stack: StackId,
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let key = (group.rests.id(), stack);
         let known = self.after_keys.lock().get(&key).cloned();
         if let Some(known) = known {
@@ -54,7 +54,7 @@ impl Masker {
         thread: &Thread,
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let Some(json) = automaton.json() else { return Ok(()) };
         self.counters.key_masks.fetch_add(1, Ordering::Relaxed);
         let trie = view.trie;

@@ -26,7 +26,7 @@ use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder}
 use super::two_keys::keys_differ;
 use super::walk::View;
 use ffwd_automaton::{
-    Automaton, EngineError, Rivals, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
+    Automaton, Result, Rivals, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
@@ -173,19 +173,11 @@ impl Masker {
     }
 
     /// Computes the mask of a state, and caches it.
-    pub fn compute(
-        &self,
-        automaton: &Automaton,
-        state: StateId,
-    ) -> Result<Arc<TokenMask>, EngineError> {
+    pub fn compute(&self, automaton: &Automaton, state: StateId) -> Result<Arc<TokenMask>> {
         self.state_mask(automaton, state)
     }
 
-    fn state_mask(
-        &self,
-        automaton: &Automaton,
-        state: StateId,
-    ) -> Result<Arc<TokenMask>, EngineError> {
+    fn state_mask(&self, automaton: &Automaton, state: StateId) -> Result<Arc<TokenMask>> {
         let threads = automaton.threads(state);
         // Recorded texts decide almost nothing: masks are computed once for all texts.
         let texts = |thread: &Thread| match (thread.text, thread.transcript) {
@@ -298,11 +290,7 @@ impl Masker {
         }
     }
 
-    fn collect_all(
-        &self,
-        automaton: &Automaton,
-        state: StateId,
-    ) -> Result<AnonymousMask, EngineError> {
+    fn collect_all(&self, automaton: &Automaton, state: StateId) -> Result<AnonymousMask> {
         let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
         builder.added.reserve(USUAL_TOKENS);
         let mut nodes = 0;
@@ -331,7 +319,7 @@ impl Masker {
         threads: &[Thread],
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let mut scattered = Threads::new();
         for thread in threads {
             let is_endless = automaton.items().stays_endless(thread)?;
@@ -441,7 +429,7 @@ impl Masker {
         view: View<'_>,
         lexeme: &Lexeme,
         state: LexState,
-    ) -> Result<Arc<LexemeMask>, EngineError> {
+    ) -> Result<Arc<LexemeMask>> {
         let vocabulary = &self.vocabulary;
         let mask = if view.trie.id() == vocabulary.trie().id() && view.root == NodeId::ROOT {
             self.lexeme_masks.get(vocabulary, lexeme, state)?
@@ -460,7 +448,7 @@ impl Masker {
         view: View<'_>,
         thread: &Thread,
         lexeme: &Lexeme,
-    ) -> Result<Arc<LexemeMask>, EngineError> {
+    ) -> Result<Arc<LexemeMask>> {
         let state = thread.lex_state();
         let mask_again = |again: Verdict| match again {
             0 => self.lexeme_mask(view, lexeme, state),
@@ -493,7 +481,7 @@ impl Masker {
         stack: StackId,
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         if automaton.leads_nowhere(stack) {
             return Ok(());
         }
@@ -551,7 +539,7 @@ impl Masker {
         automaton: &Automaton,
         prefix: &[u8],
         state: StateId,
-    ) -> Result<Vec<TokenId>, EngineError> {
+    ) -> Result<Vec<TokenId>> {
         let trie = self.vocabulary.trie();
         let mut tokens = Vec::new();
         let mut node = NodeId::ROOT;
@@ -573,7 +561,7 @@ impl Masker {
         automaton: &Automaton,
         threads: Option<&[Thread]>,
         prefix: &[u8],
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let trie = self.vocabulary.trie();
         let Some(node) = trie.find(prefix) else { return Ok(false) };
         let Some(threads) = threads else {
@@ -672,10 +660,7 @@ fn without_texts(thread: &Thread) -> Thread {
 }
 
 /// Returns the threads that may begin on a stack, whatever is recorded.
-fn anonymous_starts(
-    automaton: &Automaton,
-    stack: StackId,
-) -> Result<Cow<'_, [Thread]>, EngineError> {
+fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Cow<'_, [Thread]>> {
     let starts = automaton.starts(stack)?;
     // Usually nothing is recorded there.
     if starts.iter().all(|start| start.transcript == TextId::NONE) {
@@ -699,7 +684,7 @@ pub(super) fn walk(
     threads: &[Thread],
     found: &mut Vec<TokenId>,
     nodes: &mut u64,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     trie.walk(root, Threads::from_slice(threads), |threads, node, _| {
         let next = automaton.step(threads, trie.byte(node))?;
         *nodes += 1;
