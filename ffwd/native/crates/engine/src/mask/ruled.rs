@@ -35,8 +35,9 @@ pub(super) struct Ruled {
     /// The most items that have one of these values.
     most: u32,
     has_asked: bool,
-    /// Whether some token that is ruled out leaves the scalar.
-    has_leaving: bool,
+    /// The tokens that are ruled out here and below and go on after the scalar, once asked for. How
+    /// much room is left after it says nothing of them: they choose what follows.
+    leaving: OnceLock<Box<[TokenId]>>,
 }
 
 /// A subtree of the vocabulary's trie of which all tokens are ruled out.
@@ -45,9 +46,29 @@ struct Out {
     node: NodeId,
     /// How many items, at most, have the same value.
     items: u32,
-    /// The tokens that go on after the scalar. How much room is left after it says nothing of them:
-    /// they choose what follows.
-    leaving: Box<[TokenId]>,
+    /// The state of the lexeme there; `None` where the scalar has ended.
+    state: Option<LexState>,
+}
+
+/// By the lexeme and its state, and how much of a token has been read.
+pub(super) type KnownReadable = FxHashMap<(u32, LexState, NodeId), Arc<Readable>>;
+
+/// The tokens at a node of the vocabulary's trie and below it that a lexeme reads.
+#[derive(Debug, Default)]
+pub(super) struct Readable {
+    /// Those in which the lexeme does not end, and those that end with it.
+    within: Vec<TokenId>,
+    /// Those that go on after its end.
+    leaving: Vec<TokenId>,
+}
+
+/// What makes a part of an item the same as that of items that came.
+#[derive(Debug)]
+struct RuledPart {
+    ruled: Arc<Ruled>,
+    /// How many items may have it so that what follows tells the item from all of them.
+    room: u32,
+    lexeme: u32,
 }
 
 impl Ruled {
@@ -56,14 +77,17 @@ impl Ruled {
         NOTHING.get_or_init(Arc::default).clone()
     }
 
+    /// The subtrees with a value that more than some items have.
+    fn out_beyond(&self, room: u32) -> impl Iterator<Item = &Out> {
+        self.out.iter().filter(move |out| out.items > room)
+    }
+
     fn is_nothing(&self) -> bool {
         self.count == 0 && !self.has_asked
     }
 
     fn memory_bytes(&self) -> usize {
-        let leaving = self.out.iter().map(|out| std::mem::size_of_val(&*out.leaving));
-        let out = std::mem::size_of_val(&*self.out) + leaving.sum::<usize>();
-        let lists = out + std::mem::size_of_val(&*self.asked);
+        let lists = std::mem::size_of_val(&*self.out) + std::mem::size_of_val(&*self.asked);
         std::mem::size_of::<Self>() + lists + self.below.len() * std::mem::size_of::<Arc<Self>>()
     }
 }
@@ -75,7 +99,7 @@ pub(super) struct RuledOut {
     found: SmallVec<[Arc<Ruled>; 2]>,
     /// What makes a part of an item, or one parse of it, equal to that of earlier items. The items
     /// may still differ later, so it counts how many have the part.
-    parts: SmallVec<[(Arc<Ruled>, u32); 2]>,
+    parts: SmallVec<[RuledPart; 2]>,
     /// The first bytes of tokens that other threads may read, about which nothing is known.
     unknown: SmallVec<[u8; 16]>,
     is_unknown: bool,
@@ -107,31 +131,40 @@ impl RuledOut {
     }
 
     /// Of the tokens that earlier items may exclude, those that must be read byte by byte.
-    pub fn asked(&self, rivalled: &SettledRivalled, vocabulary: &Vocabulary) -> Vec<TokenId> {
+    pub fn asked(
+        &self,
+        masker: &Masker,
+        automaton: &Automaton,
+        rivalled: &SettledRivalled,
+    ) -> Result<Vec<TokenId>, EngineError> {
         let mut tokens = Vec::new();
         let is_asked = |ruled: &Ruled| ruled.has_asked;
         for ruled in &self.found {
             visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
         }
-        for (ruled, room) in &self.parts {
+        for RuledPart { ruled, room, lexeme } in &self.parts {
             visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
-            out_of(ruled, *room, vocabulary.trie(), |found| tokens.extend_from_slice(found));
-            visit(
-                ruled,
-                |ruled| ruled.has_leaving,
-                |ruled| {
-                    let roomy = ruled.out.iter().filter(|out| out.items <= *room);
-                    roomy.for_each(|out| tokens.extend_from_slice(&out.leaving));
-                },
-            );
+            tokens.extend_from_slice(masker.leaving(automaton, *lexeme, ruled)?);
+            let mut outs: SmallVec<[&Out; 16]> = SmallVec::new();
+            let subtrees = |ruled| outs.extend(Ruled::out_beyond(ruled, *room));
+            visit(ruled, |ruled| ruled.count > 0 && ruled.most > *room, subtrees);
+            for out in outs {
+                if let Some(state) = out.state {
+                    let found = masker.readable(automaton, (*lexeme, state), out.node)?;
+                    tokens.extend_from_slice(&found.within);
+                }
+            }
         }
-        tokens.retain(|&token| rivalled.has(vocabulary, token));
-        tokens
+        tokens.retain(|&token| rivalled.has(&masker.vocabulary, token));
+        Ok(tokens)
     }
 
     fn out_of_found<'t>(&self, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
         for ruled in &self.found {
-            out_of(ruled, 0, trie, &mut each);
+            let subtrees = |ruled: &Ruled| {
+                ruled.out.iter().for_each(|out| each(trie.tokens_below(out.node)));
+            };
+            visit(ruled, |ruled| ruled.count > 0, subtrees);
         }
     }
 }
@@ -143,15 +176,6 @@ fn visit<'r>(found: &'r Ruled, enters: impl Fn(&Ruled) -> bool, mut each: impl F
         each(ruled);
         pending.extend(ruled.below.iter().map(|below| &**below).filter(|below| enters(below)));
     }
-}
-
-/// The tokens whose value more than a number of items share.
-fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
-    let subtrees = |ruled: &Ruled| {
-        let out = ruled.out.iter().filter(|out| out.items > room);
-        out.for_each(|out| each(trie.tokens_below(out.node)));
-    };
-    visit(found, |ruled| ruled.count > 0 && ruled.most > room, subtrees);
 }
 
 impl Masker {
@@ -190,7 +214,7 @@ impl Masker {
             }
             match is_alone {
                 true => ruled.found.push(below),
-                false => ruled.parts.push((below, room)),
+                false => ruled.parts.push(RuledPart { ruled: below, room, lexeme: lexeme.0 }),
             }
         }
         Ok(ruled)
@@ -230,7 +254,7 @@ impl Masker {
             for (byte, child) in trie.children(node) {
                 if lexeme.next(state, byte)?.is_none() {
                     let items = automaton.items().most_items(place, false);
-                    out.push(Out { node: child, items, leaving: trie.tokens_below(child).into() });
+                    out.push(Out { node: child, items, state: None });
                 }
             }
         }
@@ -253,13 +277,7 @@ impl Masker {
             match automaton.items().left_at(there, (index, next))? {
                 Left::Nothing => {
                     let items = automaton.items().most_items(there, true);
-                    let mut leaving = Vec::new();
-                    self.each_readable(lexeme, next, child, |tokens, leaves| {
-                        if leaves {
-                            leaving.extend_from_slice(tokens);
-                        }
-                    })?;
-                    out.push(Out { node: child, items, leaving: leaving.into() });
+                    out.push(Out { node: child, items, state: Some(next) });
                 }
                 Left::Exponents => self.add_readable(lexeme, next, child, &mut asked)?,
                 Left::Something if next.is_final() || trie.is_leaf(child) => {}
@@ -280,14 +298,13 @@ impl Masker {
         let own = out.iter().map(|out| out.items).max().unwrap_or(0);
         let most = below.iter().map(|below| below.most).max().unwrap_or(0).max(own);
         let has_asked = !asked.is_empty() || below.iter().any(|below| below.has_asked);
-        let has_leaving = out.iter().any(|out| !out.leaving.is_empty())
-            || below.iter().any(|below| below.has_leaving);
         let ruled = match (&below[..], out.is_empty() && asked.is_empty()) {
             ([], true) => Ruled::nothing(),
             ([only], true) => only.clone(),
             _ => {
                 let (out, asked, below) = (out.into(), asked.into(), below.into());
-                let ruled = Ruled { out, asked, below, count, most, has_asked, has_leaving };
+                let leaving = OnceLock::new();
+                let ruled = Ruled { out, asked, below, count, most, has_asked, leaving };
                 self.make_room(ruled.memory_bytes());
                 Arc::new(ruled)
             }
@@ -307,32 +324,84 @@ impl Masker {
         node: NodeId,
         tokens: &mut Vec<TokenId>,
     ) -> Result<(), EngineError> {
-        self.each_readable(lexeme, state, node, |found, _| tokens.extend_from_slice(found))
+        let found = self.find_readable(lexeme, state, node)?;
+        tokens.extend(found.within);
+        tokens.extend(found.leaving);
+        Ok(())
     }
 
-    /// Hands on the tokens at a node and below it that a lexeme reads, or ends in, and whether they
-    /// go on after its end.
-    fn each_readable(
+    /// The tokens at a node and below it that a lexeme reads, or ends in. They are the same whatever
+    /// items came.
+    fn readable(
+        &self,
+        automaton: &Automaton,
+        (index, state): (u32, LexState),
+        node: NodeId,
+    ) -> Result<Arc<Readable>, EngineError> {
+        let key = (index, state, node);
+        if let Some(known) = self.readable.lock().get(&key) {
+            return Ok(known.clone());
+        }
+        let found = self.find_readable(automaton.lexeme(index), state, node)?;
+        let tokens = found.within.len() + found.leaving.len();
+        let found = Arc::new(found);
+        self.make_room(std::mem::size_of::<Readable>() + 64 + 4 * tokens);
+        self.readable.lock().insert(key, found.clone());
+        Ok(found)
+    }
+
+    fn find_readable(
         &self,
         lexeme: &Lexeme,
         state: LexState,
         node: NodeId,
-        mut each: impl FnMut(&[TokenId], bool),
-    ) -> Result<(), EngineError> {
+    ) -> Result<Readable, EngineError> {
         let trie = self.vocabulary.trie();
+        let mut found = Readable::default();
         let mut pending = vec![(node, state)];
         while let Some((node, state)) = pending.pop() {
             meter::charge(1)?;
-            each(trie.tokens_at(node), false);
+            found.within.extend_from_slice(trie.tokens_at(node));
             for (byte, child) in trie.children(node) {
                 match lexeme.next(state, byte)? {
                     Some(next) => pending.push((child, next)),
-                    None if state.accepts() => each(trie.tokens_below(child), true),
+                    None if state.accepts() => {
+                        found.leaving.extend_from_slice(trie.tokens_below(child));
+                    }
                     None => {}
                 }
             }
         }
-        Ok(())
+        Ok(found)
+    }
+
+    /// The tokens that are ruled out and go on after the scalar. One item more changes those of one
+    /// path.
+    fn leaving<'r>(
+        &self,
+        automaton: &Automaton,
+        index: u32,
+        ruled: &'r Ruled,
+    ) -> Result<&'r [TokenId], EngineError> {
+        if let Some(known) = ruled.leaving.get() {
+            return Ok(known);
+        }
+        let mut tokens = Vec::new();
+        for out in &ruled.out {
+            match out.state {
+                None => tokens.extend_from_slice(self.vocabulary.trie().tokens_below(out.node)),
+                Some(state) => {
+                    let found = self.readable(automaton, (index, state), out.node)?;
+                    tokens.extend_from_slice(&found.leaving);
+                }
+            }
+        }
+        // No deeper than tokens are long.
+        for below in &ruled.below {
+            tokens.extend_from_slice(self.leaving(automaton, index, below)?);
+        }
+        self.make_room(4 * tokens.len());
+        Ok(ruled.leaving.get_or_init(|| tokens.into()))
     }
 }
 

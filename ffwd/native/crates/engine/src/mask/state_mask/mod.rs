@@ -18,7 +18,7 @@ use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
 use super::lexeme_mask_store::LexemeMaskStore;
 use super::rivalled::SettledRivalled;
-use super::ruled::KnownRuled;
+use super::ruled::{KnownReadable, KnownRuled};
 use super::sharded::Sharded;
 use super::slots::Slots;
 use super::successors::Insides;
@@ -99,6 +99,8 @@ pub struct Masker {
     pub(super) insides: Mutex<Insides>,
     /// Tokens that the earlier items exclude.
     pub(super) ruled: Mutex<KnownRuled>,
+    /// Tokens that lexemes read where items that came may rule them out.
+    pub(super) readable: Mutex<KnownReadable>,
     /// By state, tokens by their targets.
     pub(super) groups: Slots<Arc<[Group]>>,
     /// Bytes of the cached masks and completions.
@@ -126,6 +128,7 @@ impl Masker {
             levels: Slots::default(),
             insides: Mutex::default(),
             ruled: Mutex::default(),
+            readable: Mutex::default(),
             groups: Slots::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
@@ -225,7 +228,7 @@ impl Masker {
                 let asked = others.into_iter().filter(|token| !is_cleared(token));
                 doubtful.extend(asked.map(Doubt::of));
             }
-            doubtful.extend(ruled.asked(&rivalled, &self.vocabulary).into_iter().map(Doubt::of));
+            doubtful.extend(ruled.asked(self, automaton, &rivalled)?.into_iter().map(Doubt::of));
             ruled_out = Some(ruled);
         }
         if automaton.json().is_some() {
@@ -284,6 +287,7 @@ impl Masker {
             self.levels.clear();
             self.insides.lock().clear();
             self.ruled.lock().clear();
+            self.readable.lock().clear();
             self.groups.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
