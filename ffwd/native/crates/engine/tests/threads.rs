@@ -1,5 +1,5 @@
-//! Grammars that eight threads share, against the same grammars read by one: every mask must be the
-//! same, whatever the others compile, build and let go of meanwhile, and wherever their calls are ended.
+//! Grammars that eight threads share, against the same grammars read by one. Every mask must be the
+//! same, whatever the others compile, build and evict meanwhile, and wherever their calls end.
 //!
 //! `make tsan` runs this with ThreadSanitizer, which looks for accesses that nothing orders.
 
@@ -185,7 +185,7 @@ fn write(seed: u64, compiled: &Arc<Compiled>, meddle: &dyn Fn(&mut Random, &Matc
     seen.finish()
 }
 
-/// What ends a call: its deadline passes, or the system refuses it memory.
+/// The end of a call: its deadline passes, or the system refuses it memory.
 const FAULTS: [fn(Option<u64>); 2] = [faults::inject, heap::faults::inject];
 
 /// Ends a call at some charge or allocation, if it gets that far. Returns whether it ended: a call

@@ -87,9 +87,9 @@ pub enum Beside {
     Nothing,
     /// A scalar: its place, its lexeme, and the state of that.
     Scalar(RivalPlace, (u32, LexState)),
-    /// A scalar in a container, or a name. It has a place among the values there of the containers
-    /// that agree with the item so far, and the number of these from which the item can still
-    /// differ whatever the scalar is.
+    /// A scalar in a container, or a name. The place is among the values there of the containers
+    /// that agree with the item so far. The number counts those from which the item can differ
+    /// whatever the scalar is.
     Member(RivalPlace, (u32, LexState), u32),
     /// Something else.
     Other,

@@ -250,7 +250,7 @@ impl<O: On> Compared<'_, O> {
         Ok(false)
     }
 
-    /// Whether a number that goes on with some digits can become many.
+    /// Whether a number that continues with some digits can become many.
     pub(crate) fn stays_many(
         &self,
         (index, state): (u32, LexState),

@@ -75,8 +75,8 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// The bytes that may come after each beginning of some texts, from a configuration on, are those
-/// with which one of the texts goes on.
+/// From a configuration on, the allowed bytes after each prefix of some texts are those that
+/// continue one of the texts.
 fn assert_goes_on(compiled: &Compiled, start: &Threads, left: &[&String], what: &str) {
     let automaton = &compiled.generation().automaton;
     let beginnings: BTreeSet<&[u8]> =

@@ -55,13 +55,13 @@ impl Ruled {
     }
 }
 
-/// What the earlier items exclude in a state.
+/// The tokens that the earlier items exclude in a state.
 #[derive(Debug, Default)]
 pub(super) struct RuledOut {
-    /// What makes an item equal to an earlier one.
+    /// Tokens with which an item equals an earlier one.
     found: SmallVec<[Arc<Ruled>; 2]>,
-    /// What makes a part of an item, or one parse of it, equal to that of earlier items. The items
-    /// may still differ later, so it counts how many have the part.
+    /// Tokens with which a part of an item, or one parse of it, equals that of earlier items. The
+    /// items may still differ later, so it counts how many have the part.
     parts: SmallVec<[(Arc<Ruled>, u32); 2]>,
     /// The first bytes of tokens that other threads may read, about which nothing is known.
     unknown: SmallVec<[u8; 16]>,
@@ -93,7 +93,7 @@ impl RuledOut {
         builder.remove_bitmap(&row);
     }
 
-    /// Of the tokens that earlier items may exclude, those that must be read byte by byte.
+    /// The tokens that earlier items may exclude and that must be read byte by byte.
     pub fn asked(&self, rivalled: &SettledRivalled, vocabulary: &Vocabulary) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         let is_asked = |ruled: &Ruled| ruled.has_asked;
@@ -134,7 +134,8 @@ fn out_of<'t>(found: &Ruled, room: u32, trie: &'t ByteTrie, mut each: impl FnMut
 }
 
 impl Masker {
-    /// What the earlier items exclude for the current scalars of threads, or those that may begin.
+    /// The tokens that the earlier items exclude for current scalars of threads, or those that may
+    /// begin.
     pub(super) fn ruled_out(
         &self,
         automaton: &Automaton,

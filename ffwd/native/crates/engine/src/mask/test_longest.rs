@@ -54,7 +54,7 @@ fn by_brute_force(
             let mut next = lexeme.next(state, byte).unwrap();
             if next.is_none() && state.accepts() {
                 if !begins_anew(state) {
-                    // What has ended before the token is not for the walk to say.
+                    // The walk does not report an end before the token.
                     if at > 0 {
                         exit(&mut kinds, state, &text[at..]);
                     }

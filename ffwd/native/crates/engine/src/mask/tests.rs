@@ -15,8 +15,8 @@ use ffwd_regular::regex::{rust_dialect, Ast};
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary, vocabulary_of};
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
-/// What tokens do from a state: those that stay inside or end with it, and for each way to leave
-/// the verdict, what the token spells after the end, and the token.
+/// The effects of tokens from a state: those that stay inside or end with it; and for each exit the
+/// verdict, the token, and its bytes after the end.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Kinds {
     pub(super) inner: BTreeSet<TokenId>,

@@ -56,7 +56,7 @@ fn random_part(random: &mut TestRng, grammar: &mut Grammar, depth: usize) -> Nod
     }
 }
 
-/// Where a node can end that begins at a place, of a text with the token of each byte.
+/// The possible ends of a node that starts at a place of a text, with the token of each byte.
 fn ends(grammar: &Grammar, node: NodeId, text: &[u8], of: &[usize], at: usize) -> BTreeSet<usize> {
     match grammar.node(node) {
         Node::Seq(parts) => parts.iter().fold(BTreeSet::from([at]), |starts, &part| {

@@ -375,8 +375,8 @@ fn lexemes_of_patterns_match_what_the_regex_crate_matches() {
     assert!(matched > 500, "only {matched} texts matched");
 }
 
-/// What a lexeme writes: every walk to an end spells a text of the language, and as `serde_json`
-/// would write it.
+/// The texts of a lexeme: every walk to an end gives a text of the language, in the form of
+/// `serde_json`.
 #[test]
 fn walks_through_json_strings_are_canonical_json() {
     let mut rng = seeded(2);

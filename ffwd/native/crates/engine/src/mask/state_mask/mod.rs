@@ -201,7 +201,7 @@ impl Masker {
             self.collect_all(automaton, state)?
         };
         // Except for the few tokens in which one key ends and a possibly equal one begins, or in
-        // which an item ends that the next must differ from.
+        // which an item ends before one that must differ.
         let mut doubtful = doubtful.to_vec();
         let mut ruled_out = None;
         if has_history && !rivalled.is_empty() {
