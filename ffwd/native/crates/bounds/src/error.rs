@@ -12,7 +12,7 @@ pub const COMPILE_STEPS: &str = "compile_steps";
 pub(crate) const CALL_STEPS: &str = "call_steps";
 /// The limit on the memory of a call.
 pub(crate) const WORK_BYTES: &str = "work_bytes";
-/// What the system has, which is no limit of ours.
+/// The memory of the system, which is no limit of ours.
 pub(crate) const SYSTEM_MEMORY: &str = "system_memory";
 
 /// A budget that ran out. Everything built before stays usable.

@@ -25,7 +25,7 @@ use ffwd_tokenizer::pretokenizer::{Behavior, Dialect, StageSpec};
 use ffwd_tokenizer::tokenizer::{EncodeOptions, Normalizer, Tokenizer, TokenizerParts};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-/// As in the module for Python, so that calls are told what they take.
+/// The allocator of the Python module, which counts the memory that a call takes.
 #[global_allocator]
 static ALLOCATOR: heap::Metered<std::alloc::System> = heap::Metered(std::alloc::System);
 
@@ -144,8 +144,8 @@ fn set(row: &[u32]) -> Vec<TokenId> {
     bits.map(TokenId).collect()
 }
 
-/// The hash of all that is seen of a text that is written at random: which one depends on the seed
-/// and on what is seen, and not on what `meddle` does.
+/// Writes a random text, and returns the hash of all that is seen of it. The text depends on the
+/// seed and on what is seen, and not on what `meddle` does.
 fn write(seed: u64, compiled: &Arc<Compiled>, meddle: &dyn Fn(&mut Random, &Matcher)) -> u64 {
     let (mut random, mut other) = (Random::new(seed), Random::new(!seed));
     let beginning = Beginning { canonical: seed % 2 == 1, ..Beginning::default() };

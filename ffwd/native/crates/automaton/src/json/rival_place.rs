@@ -370,7 +370,7 @@ impl<O: On> Compared<'_, O> {
         place.is_used(&self.json.histories)
     }
 
-    /// What a scalar can become from a place and a state of its lexeme.
+    /// Returns the values that a scalar can still become, from a place and a state of its lexeme.
     pub fn left_at(
         &self,
         place: RivalPlace,

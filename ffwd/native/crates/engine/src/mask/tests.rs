@@ -443,7 +443,7 @@ proptest! {
         let fitting: Vec<TokenId> =
             expected.into_iter().filter(|token| token.0 < 32 * (WORDS as u32 - 1)).collect();
         prop_assert_eq!(bits(&short).collect::<Vec<_>>(), fitting);
-        // What was shared is as it was.
+        // The shared bitmaps are unchanged.
         for (bitmap, seed) in bitmaps.iter().zip(&seeds) {
             let unchanged: BTreeSet<TokenId> = ids(seed).into_iter().collect();
             prop_assert_eq!(bits(bitmap).collect::<BTreeSet<_>>(), unchanged);

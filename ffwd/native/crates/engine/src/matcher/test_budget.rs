@@ -157,7 +157,7 @@ fn every_walk_ends_in_time_and_masks_are_what_can_be_accepted() {
                 let is_eos = |token: &TokenId| engine.vocabulary().is_eos(*token);
                 let token = tries.into_iter().find(|token| !is_eos(token)).unwrap_or(mask[0]);
                 if rng.random_range(0..6) == 0 {
-                    // What the mask said holds nevertheless.
+                    // A token of the mask stays allowed.
                     compiled.begin_anew();
                 }
                 assert!(matcher.accept(token).unwrap());

@@ -257,7 +257,7 @@ fn free_text_ends_in_time() {
             let count = tokens_of_run(&compiled, &tokens, |byte| byte != b';');
             assert!(count <= max as usize, "{inner} {tokens:?}");
         }
-        // What the prompt has of the part does not count.
+        // The part's tokens in the prompt do not count.
         let prefill = b"abab".to_vec();
         let begun = Beginning { prefill, ..Beginning::default() };
         if inner != "(ab)*|b+" || max > 1 {

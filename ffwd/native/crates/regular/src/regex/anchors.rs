@@ -342,9 +342,9 @@ fn tail(builder: &mut PieceBuilder, node: &Node, after: &Tail) -> Result<Tail, P
     }
 }
 
-/// [`tail`] of a repetition up to the end of the text whose copies are one character after
-/// lookaheads, as in `(?:(?!--).)*$`: the language with which no (or every) rest may start. None if
-/// the repetition is of another kind.
+/// [`tail`] of a repetition up to the end of the text. Each copy is one character after lookaheads,
+/// as in `(?:(?!--).)*$`. Returns the language with which no (or every) rest may start. None if the
+/// repetition is of another kind.
 fn guarded_tail(
     builder: &mut PieceBuilder,
     inner: &Node,

@@ -1,4 +1,5 @@
-//! Byte-pair encodings for tests, and encoding by definition, which nothing fast is used for.
+//! Byte-pair encodings for tests, and an encoder that follows the definition without any fast
+//! algorithm.
 
 use std::collections::HashMap;
 

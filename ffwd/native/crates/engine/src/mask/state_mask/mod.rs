@@ -629,7 +629,7 @@ fn add_without(
     }
 }
 
-/// Adds the continuations after an item that later ones are compared with. Tokens that may depend
+/// Adds the continuations after an item with which later ones are compared. Tokens that may depend
 /// on the item are doubtful only after an unknown item, unless the array requires a repetition.
 fn add_compared(
     builder: &mut TokenMaskBuilder,
