@@ -24,8 +24,8 @@ THREADS = os.cpu_count() or 1
 class FfwdGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     """The text of one request in progress.
 
-    Tokens that stop a request and are no end tokens of the model (`stop_token_ids` of a client)
-    end the text as those do: they are masked until the text can end.
+    A client's `stop_token_ids` end the text as the model's end tokens do: they are masked until the
+    text can end.
 
     Args:
         compiled: The request's grammar.
