@@ -102,7 +102,7 @@ def _bitmask(bitmask: Any) -> np.ndarray[Any, Any]:
 
 def _shared(what: str, tensor: Any) -> np.ndarray[Any, Any]:
     """Return a NumPy array that shares a torch tensor's memory; bfloat16 as int16."""
-    # Where there is a tensor, torch has been imported. Other libraries' arrays would be copied.
+    # If there is a tensor, torch has been imported. Other libraries' arrays would be copied.
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensor, torch.Tensor):
         raise BitmaskError(

@@ -270,7 +270,7 @@ class _ForcedTokens(LlamaDraftModel):  # type: ignore[misc]
 
 
 def _check_llama(llama: Any, drafts: int) -> None:
-    # What `Llama` is pickled with; nothing else says it.
+    # Only the pickled state of `Llama` has this option.
     if not llama.__getstate__()["logits_all"] or llama.scores.shape[0] < llama.n_ctx():
         raise UnsupportedLlamaError(
             "logits_all=True", "a draft is confirmed by the logits of each of its places"

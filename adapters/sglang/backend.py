@@ -193,7 +193,7 @@ def create(
     server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | int | None
 ) -> BaseGrammarBackend:
     """Return the backend for a model, in SGLang's wrapper for reasoning if it has a parser."""
-    del server_args  # What they were resolved to is in the runtime context.
+    del server_args  # The runtime context has the resolved values.
     serving = get_serving()
     if isinstance(eos_token_ids, int):
         eos_token_ids = [eos_token_ids]
@@ -213,7 +213,7 @@ def _with_reasoning(
         model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer
     )
     if not parser.detector.get_think_end_token_ids(tokenizer):
-        return backend  # SGLang has said in its log that reasoning is not waited for.
+        return backend  # SGLang has logged that it does not wait for reasoning.
     wrapper = ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )

@@ -135,7 +135,7 @@ class ForcedRows:
         self._pad_token = pad_token
         self._trace = trace
         self._recorders = recorders
-        # Of the model and what samples, as far as they were seen from here.
+        # The time of the model and of sampling starts here.
         self._left = time.perf_counter_ns()
         self._prompt_length = length
         self._ids = prompt.new_full((count, length + 256), pad_token)

@@ -250,7 +250,7 @@ def _max_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:
 def _pad_token(generation_config: Any, batch: GrammarBatch) -> int:
     pad_token = generation_config.pad_token_id
     if pad_token is None:
-        # What `generate` does too: the end token pads.
+        # The end token pads, as in `generate`.
         pad_token = batch.vocabulary.eos_token_ids[0]
     return int(pad_token)
 

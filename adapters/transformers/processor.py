@@ -21,8 +21,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
         model.generate(**inputs, logits_processor=[GrammarLogitsProcessor(grammar)])
 
-    It detects fresh tokens by itself. The ids of the first call are the prompt. Ids that do not
-    continue those of the call before, or are no longer than the prompt, are another prompt, so a
+    It detects fresh tokens by itself. The ids of the first call are the prompt. Ids are another
+    prompt if they do not continue those of the call before, or are no longer than the prompt. So a
     processor can serve several calls of `generate`, one after the other. A prompt that consists of
     the old prompt and a prefix of its output counts as its continuation; call `reset` to avoid
     this.

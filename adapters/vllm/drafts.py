@@ -5,9 +5,9 @@
           "num_speculative_tokens": 16}'
 
 A draft is verified in one forward pass together with the token before it, so forced tokens need no
-pass of their own. vLLM requests drafts in a worker, which has no grammar: `ForcedDrafts` proposes
-none there. The scheduler checks drafts against the grammars after it has accepted a step's tokens
-and before it plans the next step; `install` adds the forced ones at this point.
+pass of their own. The worker, from which vLLM requests drafts, has no grammar, so `ForcedDrafts`
+proposes none there. The scheduler checks drafts against the grammars after it has accepted a step's
+tokens and before it plans the next step; `install` adds the forced ones at this point.
 
 This module imports nothing of vLLM when it is imported.
 """

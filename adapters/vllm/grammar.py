@@ -25,8 +25,8 @@ NARROW_VARIABLE = "FFWD_VLLM_NARROW"
 class FfwdGrammar(EngineRequest, StructuredOutputGrammar):  # type: ignore[misc]
     """The state of one request; all that vLLM calls is native.
 
-    Tokens that stop a request and are no end tokens of the model (`stop_token_ids` of a client)
-    end the text as those do: they are masked until the text can end.
+    A client's `stop_token_ids` end the text as the model's end tokens do: they are masked until the
+    text can end.
 
     Args:
         grammar: The request's grammar.

@@ -50,7 +50,7 @@ class GrammarStore:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        # With the tokenizers, for these are told apart by identity.
+        # The caches with their tokenizers, which are compared by identity.
         self._caches: list[tuple[Any, int, GrammarCache]] = []
 
     def cache(self, model_config: Any, tokenizer: Any) -> GrammarCache:

@@ -198,6 +198,6 @@ def _ids(text: str, control: ControlTokens, tokenizer: PromptTokenizer) -> tuple
         at = end
     if at < len(text):
         if not at:
-            return ()  # how text alone is spelled depends on what is before it
+            return ()  # the tokens of text alone depend on what is before it
         pieces.append(text[at:])
     return tuple(tokenizer.encode_parts([piece for piece in pieces if piece != ""]))

@@ -267,9 +267,9 @@ def _tokens_of_texts(
 ) -> list[range]:
     """Return, for each text, the tokens of a stretch that contain some of it.
 
-    The tokens' bytes are aligned with the text. If they differ (a tokenizer that composes
-    characters, or one that drops white space beside a control token), the composed form is tried,
-    and a space that the tokenizer adds before it. If that fails, each text has all tokens.
+    The tokens' bytes are aligned with the text. They differ if a tokenizer composes characters, or
+    drops white space beside a control token. Then the composed form is tried, and a space that the
+    tokenizer adds before it. If that fails, each text has all tokens.
     """
     pieces = [prompt.tokenizer.token_bytes(ids[i]) or b"" for i in tokens]
     written = b"".join(pieces)

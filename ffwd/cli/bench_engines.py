@@ -180,7 +180,7 @@ PEERS: dict[str, Callable[[GrammarSource, Vocabulary, Path], Engine]] = {
 
 
 def _llguidance_layout(whitespace: str) -> dict[str, Any]:
-    if whitespace in ("flexible", "consistent"):  # Neither has a layout that the text decides for.
+    if whitespace in ("flexible", "consistent"):  # It cannot hold a text to one layout.
         return {"whitespace_flexible": True}
     item, key = (",", ":") if whitespace == "compact" else (", ", ": ")
     return {"whitespace_flexible": False, "item_separator": item, "key_separator": key}

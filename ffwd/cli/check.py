@@ -67,7 +67,7 @@ def check(
     if not any(problem["severity"] == "error" for problem in problems):
         try:
             with warnings.catch_warnings():
-                # Of what is among the problems already.
+                # The warnings are among the problems already.
                 warnings.simplefilter("ignore")
                 compiled, times = _timed(source, tokens)
         except FfwdError as error:

@@ -101,7 +101,7 @@ def _not_strict(tool: Tool) -> RefusedTool | None:
 
 def _check_choice(chosen: ToolChoice, known: set[str], bad: list[RefusedTool]) -> None:
     for name in chosen.names or ():
-        # What is asked for by name cannot be left out in silence.
+        # A tool that the client names must not be left out without an error.
         refuse([tool for tool in bad if tool.name == name], "raise")
         if name not in known:
             raise ToolChoiceError(

@@ -246,7 +246,7 @@ def _is_written(parts: TokenizerParts, data: bytes) -> bool:
         encoded = (parts.library.encode(way, special="text", first=first) for way, first in ways)
         return any([parts.tokens[i] for i in ids] == [data] for ids in encoded)
     except UnicodeDecodeError:
-        return True  # a part of a character, which no text ends with
+        return True  # a part of a character: no text ends with it
     except FfwdError:
         return False
 

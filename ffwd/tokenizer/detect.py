@@ -119,7 +119,7 @@ def file_in(folder: Path, *, kind: Kind | None = None) -> Path:
             continue
         files = sorted(file for file in folder.glob(pattern) if file.is_file())
         if pattern == "*.gguf":
-            # Of a model in several files, the first has the tokenizer.
+            # If a model has several files, the first has the tokenizer.
             files = [f for f in files if "-of-" not in f.stem or "-00001-of-" in f.stem]
             # Half of a vision model, without a tokenizer.
             files = [f for f in files if not f.name.startswith("mmproj")] or files

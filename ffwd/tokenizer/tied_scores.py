@@ -65,8 +65,8 @@ def _order(splits: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
         for contender in {other for _, right in parts for other in beginning.get(right, ())}:
             if not _same_run(piece, contender):
                 graph.add(contender, piece)
-            # Of runs of one character the leftmost merge comes first, and with it all that extend
-            # its result: as if the longer ones had the better score.
+            # In a run of one character the leftmost merge comes first, and then all merges that
+            # extend its result, as if the longer ones had the better score.
             elif len(piece) != len(contender):
                 shorter, longer = sorted((piece, contender), key=len)
                 graph.add(shorter, longer)

@@ -120,7 +120,7 @@ def answer(calls: Calls, style: ToolFormat, chosen: ToolChoice, *, parallel: boo
         return made
     if style.before is None or style.repeat_before:
         return choice([alone, made])
-    # One text, and not a choice between texts that are told apart only by what comes after them.
+    # One text, and not a choice between texts that differ only in what follows them.
     return seq(_before(style, text), optional(made))
 
 

@@ -42,7 +42,7 @@ _ONE = Probe("lookup_alpha", {"first_key": "first value"}, "callaaaa1")
 _USER = {"role": "user", "content": "question"}
 _ANSWER = "answered so"
 _NOW = datetime(2024, 7, 26)
-# What begins a call by itself: a tag, or a control token.
+# A text that begins a call by itself: a tag, or a control token.
 _MARK = re.compile(r"<[^<>\s]+>|<[^<>\s]+(?=[\s=])|\[[A-Z_]+\]")
 _ATOM = re.compile(r"<[^<>\n]*>?|\[/?[A-Z_]+\]|.", re.DOTALL)
 _ID = Pattern("[A-Za-z0-9_-]{1,64}")
@@ -82,7 +82,8 @@ def derive_format(template: ChatTemplate) -> ToolFormat:
     """Return the format of the calls that a chat template renders.
 
     It renders sample calls, and reads the texts around their names and arguments: before the first
-    call, between two, and after the last; and whether arguments are a JSON object or between tags.
+    call, between two, and after the last. It also reads whether arguments are a JSON object or
+    stand between tags.
 
     Raises:
         ToolFormatError: The template writes no calls, or in an unsupported way.
@@ -179,7 +180,7 @@ def _split(text: str, probe: Probe) -> _Call:
         return _Call(
             text[:at], behind[:first], behind[first : end + 1], behind[end + 1 :], PythonArguments()
         )
-    # What of the texts around belongs to an argument is seen where there are two.
+    # Two arguments show which of the texts around them belong to an argument.
     tags = TaggedArguments(
         before_name="", before_string=between, before_value="", after_value="", excluding=()
     )

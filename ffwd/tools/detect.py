@@ -29,7 +29,7 @@ from ffwd.tools.format import (
     ToolFormat,
 )
 
-# What a template says beside tags of how a call is written.
+# Texts of a template, beside tags, that show how a call is written.
 _MARK = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _TEXTS = ("```json", '"arguments"', '"parameters"', "functions.")
 

@@ -13,10 +13,11 @@ from ffwd.grammar import Grammar, choice, json_schema, lit, optional, repeat, ru
 from ffwd.tools.integers import plain_integer
 from ffwd.tools.schema import ToolSchema, key_pointer, unsupported
 
-# What vLLM's parsers take for the name of an argument.
+# The argument names that vLLM's parsers accept.
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]{0,255}")
 _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-# Of a value that is put together; those of a type that JSON and Python write alike may have all.
+# The keywords of arrays and objects that are followed. Types that JSON and Python write alike may
+# have any keyword.
 _FOLLOWED = {
     "array": frozenset({"items", "prefixItems", "minItems", "maxItems"}),
     "object": frozenset({"properties", "required", "additionalProperties"}),

@@ -30,7 +30,7 @@ _OF_OBJECTS = (
     "$dynamicRef",
     "$recursiveRef",
 )
-# What embeds the whole schema, so that references within it lead where they did.
+# The id under which the whole schema is embedded, so that references within it keep their targets.
 _ROOT = "urn:ffwd:tool"
 _MAX_REFERENCES = 64
 

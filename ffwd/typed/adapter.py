@@ -14,7 +14,7 @@ from ffwd.typed.generate import generator
 from ffwd.typed.integers import respell_integers
 from ffwd.typed.place import failing_place, name_of
 
-# What pydantic raises for a type that it has no schema for; a type without end is a RecursionError.
+# The errors of pydantic for a type without a schema; an infinite type raises RecursionError.
 _REFUSED = (
     PydanticUserError,
     PydanticUndefinedAnnotation,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, NoDefault
 
-# Keys of JSON objects are strings, so these are spelt in them.
+# Keys of JSON objects are strings, so integers are written in them.
 _INTEGER_KEY = "^(0|-?[1-9][0-9]*)$"
 
 

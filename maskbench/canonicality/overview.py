@@ -55,8 +55,8 @@ def markdown(entries: Sequence[Entry], data: dict[str, Any]) -> str:
 def csv_of(entries: Sequence[Entry]) -> str:
     """Return a line for each tokenizer, mode, scope and variant, with the columns of `COLUMNS`.
 
-    The scope is `common`, the documents that all variants have a count of, or `own`, those that
-    the variant's engine accepts; `share` is a fraction, and times are in microseconds a call.
+    The scope is `common`, the documents of which all variants have a count, or `own`, those that
+    the variant's engine accepts. `share` is a fraction, and times are in microseconds a call.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,7 +1,7 @@
 """LM-format-enforcer (`pip install lm-format-enforcer`): parsers of characters, in Python.
 
-A token is given to it as its text; one that holds parts of characters is "\ufffd" there, as in its
-integrations, so its masks let such tokens into strings without looking at their bytes.
+It receives each token as text. As in its integrations, a token that holds parts of characters is
+"\ufffd" there, so its masks allow such tokens in strings whatever their bytes are.
 """
 
 from __future__ import annotations

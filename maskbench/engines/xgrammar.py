@@ -1,8 +1,8 @@
 """XGrammar (`pip install xgrammar`): `xgrammar` is strict, `xgrammar-compliant` is not.
 
-Its default is the strict mode, in which an object may have no members and an array no items but
-those that the schema names, as if `unevaluatedProperties` and `unevaluatedItems` were false.
-Without it both are what JSON Schema says; MaskBench calls that compliant.
+Its default is the strict mode: objects and arrays may have only the members and items that the
+schema names, as if `unevaluatedProperties` and `unevaluatedItems` were false. Without it both are
+what JSON Schema says; MaskBench calls that compliant.
 """
 
 from __future__ import annotations

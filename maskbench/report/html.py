@@ -18,7 +18,7 @@ from maskbench.report.run import Run
 from maskbench.report.table import Column, Table, Unit, Value, columns, printable, show
 
 _PAGE = Path(__file__).parent / "page"
-# Of a list of schemas; more make the page slow to open.
+# The most rows of a list of schemas; more make the page slow to open.
 _MOST_ROWS = 2000
 _MANY_ROWS = 40
 
@@ -229,7 +229,7 @@ def _overview(run: Run) -> Table:
 
 def _bar(engine: str, about: dict[str, Any]) -> dict[str, Any]:
     counts = about["counts"]
-    # Of the wrong schemas, those with a wrong accept are the worse ones.
+    # Among the wrong schemas, those with a wrong accept are worse.
     accepts = counts["wrong_accept_schemas"]
     numbers = {**counts, "wrong_accept": accepts, "wrong_reject": counts["wrong"] - accepts}
     total = counts["schemas"]

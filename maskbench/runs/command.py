@@ -154,7 +154,7 @@ def run_command(
         "jobs": jobs,
         "executor": executor_name,
     }
-    # Where the tables are for a program, what else is said goes to standard error.
+    # If the tables are for a program, everything else goes to standard error.
     console = options.console(140, stderr=form != "terminal")
     started, clock = results.utc_now(), time.monotonic()
     with ExitStack() as stack:

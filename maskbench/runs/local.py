@@ -60,8 +60,8 @@ class LocalExecutor:
     """Runs one group of engines on each pinned processor.
 
     One group runs within the caller's thread. Each of several has a thread, which waits for its
-    engines nearly all the time; they take chunks from the same list, so that none is idle before
-    the list is empty.
+    engines nearly all the time. All take chunks from the same list, so that none is idle before the
+    list is empty.
     """
 
     def __init__(

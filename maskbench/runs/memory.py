@@ -1,8 +1,8 @@
 """The memory of a process, and whether the system has killed it for that.
 
-The measure is the resident size. The size of the address space would be cheaper to limit
-(`RLIMIT_AS`), but allocators and threads reserve far more of it than they ever use, so such a limit
-would change the measurement.
+The measure is the resident size. A limit of the address space (`RLIMIT_AS`) would be cheaper. But
+allocators and threads reserve far more of it than they ever use, so such a limit would change the
+measurement.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class MistralFormat:
 
     `system_placement`: the user's turn that system prompts go to, "first", "last", or its number
     from 0 (negative: from the end); None is the version's own. Up to V3 the prompt is written
-    before that turn's text; from V7 on its own control tokens stand before that turn, and None
-    leaves system prompts where they are given.
+    before that turn's text. From V7 on it stands before that turn, in its own control tokens, and
+    None leaves system prompts where they are given.
     `mode`: as in mistral-common; "serving" also refuses calls of tools that no result follows.
     """
 

@@ -46,7 +46,7 @@ def _model_file(vocabulary: GgufVocabulary) -> bytes:
         if token_id == unknown.id:
             kind = UNKNOWN
         elif token_id in vocabulary.found:
-            # Where it is not allowed, the library makes a control piece of it.
+            # If it is not allowed, the library makes a control piece of it.
             kind = _USER_DEFINED
         elif vocabulary.kinds[token_id] is not TokenKind.TEXT:
             kind = UNUSED

@@ -145,7 +145,7 @@ def _first_tokens(
     mark = state.get("replacement")
     first: dict[int, bytes] = {}
     for token_id, (name, text) in enumerate(zip(names, texts, strict=True)):
-        # Of Metaspace, that is the pieces with several spaces, or with one further on.
+        # With Metaspace, only pieces with a space after their first character are decoded.
         if name is None or text is None or (mark is not None and mark not in name[1:]):
             continue
         data = decoder.decode([name]).encode()

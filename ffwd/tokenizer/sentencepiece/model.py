@@ -212,7 +212,7 @@ def piece_parts(
 
 def without_dummy_prefix(data: bytes) -> bytes:
     """Return a model file that adds no space before a text."""
-    # Of a message that is given twice, the parts are merged, and the last value of a field counts.
+    # If a message is given twice, its parts are merged, and the last value of a field counts.
     return data + bytes((3 << 3 | 2, 2, 3 << 3, 0))
 
 

@@ -2,7 +2,7 @@
 
 from ffwd.tools.format import ARGUMENTS, NAME, JsonArguments, TaggedArguments, ToolFormat
 
-# What reads the calls takes arguments of one line.
+# The parsers of these calls take arguments of one line.
 _ONE_LINE = JsonArguments(whitespace="single-space")
 _BEGIN = "<｜tool▁calls▁begin｜>"
 _END = "<｜tool▁calls▁end｜>"

@@ -14,7 +14,7 @@ _SEARCH = ("<|python_tag|>", NAME, ".call(", ARGUMENTS, ")")
 # Its calls begin like any JSON does, so what is not one must begin otherwise.
 _NO_OBJECT = r"\s*(?:[^\s{<]|<[^|<])"
 _NO_LIST = r"\s*(?:[^\s\[<]|<[^|<])"
-# What a pythonic call is named: vLLM's parser wants letters first.
+# The name of a pythonic call: vLLM's parser wants a letter first.
 _IDENTIFIER = r"[A-Za-z][A-Za-z0-9_]{0,255}"
 
 LLAMA3_JSON = ToolFormat(
@@ -72,7 +72,7 @@ LLAMA4_PYTHONIC = ToolFormat(
     "llama4_pythonic parser",
     call=(NAME, "(", ARGUMENTS, ")"),
     arguments=PythonArguments(),
-    # What closes `<|python_start|>` may be missing, but must not come without it.
+    # The end of `<|python_start|>` may be missing, but must not come without the start.
     begin=(OneOf((("[",), ("<|python_start|>[",))),),
     separator=(", ",),
     end=("]",),

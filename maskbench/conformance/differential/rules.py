@@ -1,6 +1,6 @@
 """The names of subjects of cases, of known differences and their owners, and of findings.
 
-A rule never decides alone: validators, or a recognizer of the grammar, have judged before a rule is
+A rule never decides alone. Validators, or a recognizer of the grammar, judge before a rule is
 looked up, and a rule that excuses the subject is tested on the text.
 """
 

@@ -1,8 +1,8 @@
 """Random walks through the masks of an engine: each must end in a valid document.
 
 A walk takes any token that its mask allows, uniformly, for some steps. Then it heads for the end:
-it closes open values, prefers short ones, and writes names and texts of the schema, because chance
-would rarely choose a required name among all allowed keys.
+it closes open values, and prefers short ones. It also writes names and texts of the schema, because
+chance would rarely choose a required name among all allowed keys.
 """
 
 from __future__ import annotations

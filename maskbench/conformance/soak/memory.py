@@ -24,9 +24,9 @@ class Sample:
 class GrowthVerdict:
     """Whether the resident size grew.
 
-    It did not where the largest size of the last quarter of the work is at most that of the
-    second quarter, and `TOLERANCE_SHARE` of it or `TOLERANCE_BYTES`, whichever is more. The first
-    quarter is for caches to fill.
+    The largest size of the last quarter of the work is compared with that of the second quarter. A
+    difference of `TOLERANCE_SHARE` of the latter, or of `TOLERANCE_BYTES` if that is more, is no
+    growth. The first quarter is for caches to fill.
     """
 
     second_quarter: int

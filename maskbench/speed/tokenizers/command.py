@@ -29,7 +29,8 @@ def tokenizers_command(
     names: tuple[str, ...], paths: tuple[Path, ...], rounds: int, adversarial: bool
 ) -> None:
     """Compare the speed of encoding by tokenizers, on one thread."""
-    # Before the peers are loaded: some start threads of their own, whatever they are told.
+    # This must precede the import of the peers: some start threads of their own, whatever their
+    # options.
     os.environ["RAYON_NUM_THREADS"] = "1"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     if hasattr(os, "sched_setaffinity"):

@@ -12,13 +12,13 @@ pub const COMPILE_STEPS: &str = "compile_steps";
 pub(crate) const CALL_STEPS: &str = "call_steps";
 /// The limit on the memory of a call.
 pub(crate) const WORK_BYTES: &str = "work_bytes";
-/// What the system has, which is no limit of ours.
+/// The memory of the system, which is no limit of ours.
 pub(crate) const SYSTEM_MEMORY: &str = "system_memory";
 
 /// A budget that ran out. Everything built before stays usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitExceeded {
-    /// What is limited, as an identifier: a field of `Limits` or a fixed bound of docs/limits.md.
+    /// The limit, as an identifier: a field of `Limits` or a fixed bound of docs/limits.md.
     pub limit: &'static str,
     /// The limit's value: microseconds for a deadline, 0 for a cancellation, the refused bytes for
     /// the system's memory.
@@ -53,7 +53,7 @@ impl LimitExceeded {
         Self { limit: CANCELLATION, maximum: 0 }
     }
 
-    /// Whose fault it is: the input's, the clock's, the canceller's or the system's.
+    /// The party at fault: the input, the clock, the canceller or the system.
     pub fn breach(&self) -> Breach {
         match self.limit {
             COMPILE_SECONDS | CALL_SECONDS => Breach::Deadline,

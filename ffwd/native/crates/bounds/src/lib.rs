@@ -1,4 +1,5 @@
-//! What bounds the work of one call: steps, time, memory, a cancellation, and forks of the process.
+//! The bounds on the work of one call: steps, time, memory, a cancellation, and forks of the
+//! process.
 //!
 //! The idea: a limit belongs to a call and not to the data that the call builds. [`meter::Meter`]
 //! runs a closure on the current thread. Loops inside of it, in any crate, call [`meter::charge`],

@@ -176,7 +176,7 @@ fn answers(case: &Case, ended: &mut usize) -> Vec<String> {
             let mut next = before.clone();
             let accepted = accept(&mut next, token);
             if accepted.is_err() {
-                // What has failed has changed nothing.
+                // A failed call has changed nothing.
                 assert!([at, at + 2].contains(&next.tokens().len()), "{:?}", next.tokens());
             }
             matcher = next;

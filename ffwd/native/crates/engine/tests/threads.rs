@@ -1,5 +1,5 @@
-//! Grammars that eight threads share, against the same grammars read by one: every mask must be the
-//! same, whatever the others compile, build and let go of meanwhile, and wherever their calls are ended.
+//! Grammars that eight threads share, against the same grammars read by one. Every mask must be the
+//! same, whatever the others compile, build and evict meanwhile, and wherever their calls end.
 //!
 //! `make tsan` runs this with ThreadSanitizer, which looks for accesses that nothing orders.
 
@@ -25,7 +25,7 @@ use ffwd_tokenizer::pretokenizer::{Behavior, Dialect, StageSpec};
 use ffwd_tokenizer::tokenizer::{EncodeOptions, Normalizer, Tokenizer, TokenizerParts};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 
-/// As in the module for Python, so that calls are told what they take.
+/// The allocator of the Python module, which counts the memory that a call takes.
 #[global_allocator]
 static ALLOCATOR: heap::Metered<std::alloc::System> = heap::Metered(std::alloc::System);
 
@@ -144,8 +144,8 @@ fn set(row: &[u32]) -> Vec<TokenId> {
     bits.map(TokenId).collect()
 }
 
-/// The hash of all that is seen of a text that is written at random: which one depends on the seed
-/// and on what is seen, and not on what `meddle` does.
+/// Writes a random text, and returns the hash of all that is seen of it. The text depends on the
+/// seed and on what is seen, and not on what `meddle` does.
 fn write(seed: u64, compiled: &Arc<Compiled>, meddle: &dyn Fn(&mut Random, &Matcher)) -> u64 {
     let (mut random, mut other) = (Random::new(seed), Random::new(!seed));
     let beginning = Beginning { canonical: seed % 2 == 1, ..Beginning::default() };
@@ -185,7 +185,7 @@ fn write(seed: u64, compiled: &Arc<Compiled>, meddle: &dyn Fn(&mut Random, &Matc
     seen.finish()
 }
 
-/// What ends a call: its deadline passes, or the system refuses it memory.
+/// The end of a call: its deadline passes, or the system refuses it memory.
 const FAULTS: [fn(Option<u64>); 2] = [faults::inject, heap::faults::inject];
 
 /// Ends a call at some charge or allocation, if it gets that far. Returns whether it ended: a call

@@ -47,7 +47,7 @@ impl Graph {
                 None => break (path.len(), cause(grammar, &self.vertices[at.index()])),
             }
         };
-        // Of a cycle the first in the source; otherwise the innermost.
+        // In a cycle it is the first in the source; otherwise the innermost.
         let circle = path[begun..].iter().flatten().copied();
         let before = path[..begun].iter().flatten().copied();
         let circle = circle.min_by_key(|&(is_name, rule)| (is_name, order(rule)));

@@ -302,8 +302,7 @@ impl Graph {
     /// Reads what the start of a grammar reaches. `leaf` knows lexemes, sets of tokens and schemas;
     /// `expansion` says when rules with a parameter are expanded.
     ///
-    /// # Errors
-    /// A rule is not defined, no text belongs to a rule, or there are too many parts.
+    /// # Errors A rule is not defined, a rule accepts no text, or there are too many parts.
     pub fn expanded(
         grammar: &Arc<Grammar>,
         expansion: Expansion,

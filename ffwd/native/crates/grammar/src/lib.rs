@@ -152,7 +152,7 @@ pub enum Node {
 /// A text of a regular language, and how its end is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lexeme {
-    /// Its texts, which are spelled in UTF-8.
+    /// Its texts, in UTF-8.
     pub language: Ast,
     /// Where a text of it may end.
     pub lexing: Lexing,
@@ -163,11 +163,12 @@ pub struct Lexeme {
 pub enum Lexing {
     /// Wherever the language allows it: the texts are all of the concatenations.
     Anywhere,
-    /// Where no lexeme of the scope that may begin at the same place can continue, as in a lexer.
-    /// All lexemes that match up to there are accepted; without one the text is refused. A lazy
-    /// lexeme ends as soon as it can, and then only lazy ones that end there are accepted.
+    /// Only at the longest match, as in a lexer: no lexeme of the scope that may begin at the same
+    /// place can continue. All lexemes that match up to there are accepted; without one the text is
+    /// refused. A lazy lexeme ends as soon as it can, and then only lazy ones that end there are
+    /// accepted.
     Longest {
-        /// The lexemes that it competes with.
+        /// The lexemes with which it competes.
         scope: ScopeId,
         /// How it competes.
         lexing: Longest,

@@ -22,7 +22,7 @@ pub struct SchemaError {
 /// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaErrorKind {
-    /// The text is not JSON (no keyword), or a keyword's value is not what the standard asks for.
+    /// The text is not JSON (no keyword), or a keyword's value breaks the standard.
     Invalid {
         /// The keyword whose value is at fault, if one is.
         keyword: Option<String>,

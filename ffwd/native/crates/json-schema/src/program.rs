@@ -31,7 +31,7 @@ pub struct Program {
     pub left_out: Vec<SchemaError>,
 }
 
-/// What a reader has found, without the document that it borrows.
+/// The results of a reader, without the document that it borrows.
 struct ReadSchemas {
     resources: Option<Resources>,
     meanings: Vec<Meaning>,

@@ -83,7 +83,7 @@ fn schemas_of_one_grammar_are_told_apart() {
     assert!(error.message.ends_with(CASES[0].2), "{error}");
 }
 
-/// What is left when something takes too long says so, and points to the root.
+/// If the search takes too long, the message is general and points to the root.
 #[test]
 fn without_steps_nothing_is_named() {
     let mut options = options();

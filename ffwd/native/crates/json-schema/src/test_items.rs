@@ -70,7 +70,7 @@ fn values_of_schemas_that_contain_themselves() {
     let null = r#"{"type":"null"}"#;
     assert!(is_satisfiable(&nested(null, 2, 1)));
     assert!(!is_satisfiable(&nested(null, 2, 2)));
-    // Of one value and of all arrays of what there is, there are infinitely many.
+    // One value, and all arrays of values found so far: infinitely many.
     assert!(is_satisfiable(&nested(null, 1, 9)));
     assert!(is_satisfiable(&nested(r#"{"type":"boolean"}"#, 2, 9)));
     assert!(!is_satisfiable(&nested(r#"{"type":"boolean"}"#, 3, 3)));

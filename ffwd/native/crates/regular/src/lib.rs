@@ -14,7 +14,7 @@
 //! * [`expr::LexemeStore`]: the lexemes in use, shared between grammars, under a byte budget
 //!
 //! This crate does not know grammars, schemas or tokens. Back-references are refused, since their
-//! languages are not regular. Where a format is not regular either, its tree is an
+//! languages are not regular. A format that is not regular either is an
 //! [`regex::Ast::Approximate`]: all of its texts are valid, but some valid texts are left out.
 //!
 //! ```

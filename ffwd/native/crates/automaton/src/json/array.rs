@@ -1,9 +1,9 @@
 //! Arrays.
 //!
 //! The array alternatives of a query run side by side as *monitors* and count their items together.
-//! The state between two items holds the counts of `contains` and the items that later ones must
-//! differ from. An item's query asks for a state from which the array can be completed
-//! (`items`), and observes the schemas that determine the next state.
+//! The state between two items holds the counts of `contains`, and the items from which later ones
+//! must differ. An item's query asks for a state from which the array can be completed (`items`),
+//! and observes the schemas that determine the next state.
 
 use std::sync::{Arc, OnceLock};
 

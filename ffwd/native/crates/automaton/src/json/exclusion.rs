@@ -161,8 +161,8 @@ impl Json {
     }
 
     /// Returns schemas, one of which a member's value must satisfy so that the object can be
-    /// completed: the alternative's demand, and in addition that the member violates certain
-    /// exclusions, as few as possible.
+    /// completed. Each is the alternative's demand, and that the value violates certain exclusions,
+    /// as few as possible.
     fn ways(
         &self,
         demand: &MemberDemand,

@@ -1,4 +1,5 @@
-//! What frames of JSON values mean: the lexemes that may begin on them, and the stacks after these.
+//! The meaning of frames of JSON values: the lexemes that may begin on them, and the stacks after
+//! these.
 
 use crate::error::Result;
 use crate::json::punctuation::index;

@@ -142,8 +142,8 @@ impl NextItem<'_> {
         Some(after)
     }
 
-    /// The values beside the earlier items that the item must not equal, if exactly the tests of
-    /// `holding` hold for it, so that the array can be completed; `None` if it cannot.
+    /// The values beside the earlier items that the item must avoid if exactly the tests of
+    /// `holding` hold for it. `None` if the array cannot be completed then.
     fn leads_on(&self, holding: u32) -> Result<Option<Vec<SchemaId>>> {
         let Some(after) = self.after(holding) else { return Ok(None) };
         if self.rest.unique {

@@ -1,4 +1,4 @@
-//! Recorded texts: keys that must not repeat, and items that later ones are compared with.
+//! Recorded texts: keys that must not repeat, and items with which later ones are compared.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;

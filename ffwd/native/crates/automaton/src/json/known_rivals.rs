@@ -20,7 +20,7 @@ pub(crate) struct KnownRivals {
     pub(crate) exchanged: Mutex<FxHashMap<(StackId, UsedId), StackId>>,
     /// Whether numbers can go on in many ways, by lexeme and state.
     pub(crate) many: Mutex<FxHashMap<(LexemeId, LexState), bool>>,
-    /// What scalars can become, by their places and the states of their lexemes.
+    /// The possible values of scalars, by their places and the states of their lexemes.
     pub(crate) left: Mutex<FxHashMap<(RivalPlace, LexemeId, LexState), Left>>,
     /// The number of continuations of an item after a member, by its lexeme and its stack without
     /// the earlier items.

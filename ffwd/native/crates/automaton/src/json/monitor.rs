@@ -391,8 +391,8 @@ impl Monitor {
         }
     }
 
-    /// Whether nothing is counted, and no pending exclusion has a demand on a key or on the keys
-    /// that it rules out: then an object that could be completed still can.
+    /// Whether a key cannot affect completability: nothing is counted, and no pending exclusion has
+    /// a demand on the key or on the keys that it rules out.
     pub fn is_indifferent(&self, place: &Place, key: Key, ordered: u32) -> bool {
         let skipped = || &self.ordered_names[place.ordered as usize..ordered as usize];
         let is_asked = |name: &NameId| {

@@ -1,4 +1,4 @@
-//! What an object still needs: which keys, and about how many bytes.
+//! The needs of an object: its keys, and the estimated bytes.
 
 use rustc_hash::FxHashSet;
 

@@ -133,8 +133,8 @@ impl Json {
     }
 
     /// Returns the stack after a key, which expects the colon and the value; `parent` is below the
-    /// object. For a key without a name, `accept` is the verdict of its lexeme and `key` its text;
-    /// otherwise `accept` is the index of the name in the sorted names of the group.
+    /// object. For a key without a name, `accept` is the verdict of its lexeme and `key` its text.
+    /// For a name, `accept` is its index in the sorted names of the group.
     pub(crate) fn member(
         &self,
         on: &impl On,

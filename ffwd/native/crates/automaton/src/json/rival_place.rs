@@ -84,9 +84,9 @@ pub enum Beside {
     Nothing,
     /// A scalar: its place, its lexeme, and the state of that.
     Scalar(RivalPlace, (LexemeId, LexState)),
-    /// A scalar in a container, or a name. It has a place among the values there of the containers
-    /// that agree with the item so far, and the number of these from which the item can still
-    /// differ whatever the scalar is.
+    /// A scalar in a container, or a name. The place is among the values there of the containers
+    /// that agree with the item so far. The number counts those from which the item can differ
+    /// whatever the scalar is.
     Member(RivalPlace, (LexemeId, LexState), u32),
     /// Something else.
     Other,
@@ -367,7 +367,7 @@ impl<O: On> Compared<'_, O> {
         place.is_used(&self.json.histories)
     }
 
-    /// What a scalar can become from a place and a state of its lexeme.
+    /// Returns the values that a scalar can still become, from a place and a state of its lexeme.
     pub fn left_at(&self, place: RivalPlace, (index, state): (LexemeId, LexState)) -> Result<Left> {
         self.scalar_left(place, (index, state))
     }

@@ -249,7 +249,7 @@ impl<O: On> Compared<'_, O> {
         Ok(false)
     }
 
-    /// Whether a number that goes on with some digits can become many.
+    /// Whether a number that continues with some digits can become many.
     pub(crate) fn stays_many(
         &self,
         (index, state): (LexemeId, LexState),

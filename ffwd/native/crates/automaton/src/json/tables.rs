@@ -26,8 +26,8 @@ use ffwd_json_schema::SchemaSet;
 
 const MAX_FRAMES: usize = 8_000_000;
 
-/// The parts of an automaton that only JSON grammars have. Its methods lie beside the kinds of values
-/// that they are about.
+/// The parts of an automaton that only JSON grammars have. Its methods are in the modules of the
+/// kinds of values.
 #[derive(Debug)]
 pub struct Json {
     /// The normal forms of all schemas, which grow as texts are read.

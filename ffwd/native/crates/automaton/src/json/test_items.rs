@@ -49,7 +49,7 @@ fn numbers_are_used_if_they_are_equal() {
     }
 }
 
-/// What is apart from all items becomes none of them, and everything else can.
+/// A beginning that is apart from all items becomes none of them; any other beginning can.
 #[test]
 fn beginnings_of_numbers_are_apart_if_no_item_goes_on_so() {
     let (set, histories) = (any_schema(), Histories::new().unwrap());

@@ -47,7 +47,7 @@ fn follow(lexeme: &Lexeme, state: LexState, bytes: &[u8]) -> Option<LexState> {
     bytes.iter().try_fold(state, |state, &byte| lexeme.next(state, byte).unwrap())
 }
 
-/// Where some bytes lead: to a node, or to a state of the lexeme of the other keys.
+/// Follows some bytes to a node, or to a state of the lexeme of the other keys.
 fn walked(keys: &Keys, root: KeyNodeId, bytes: &[u8]) -> (KeyNode, usize) {
     let mut node = keys.node(root);
     for (at, &byte) in bytes.iter().enumerate() {
@@ -77,8 +77,8 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// Nodes against the sets that they stand for. No node is a dead end: where all keys that the
-    /// pattern leaves are names or have come, no other key goes on.
+    /// Compares nodes with the sets of keys that they represent. No node is a dead end: where all
+    /// keys that the pattern leaves are names or have come, no other key goes on.
     #[test]
     fn nodes_know_which_keys_go_on(
         names in names(),

@@ -6,16 +6,15 @@
 //! it does not consume itself. The successors are other rows, so this is a search in a graph of
 //! rows, backwards from the end of the text.
 //!
-//! A row within a part that has a limit of tokens has a second exit: at the limit its lexemes end
-//! wherever they can, and the text after the part may begin with any byte. Rows do not know the
+//! A row within a part that has a limit of tokens has a second exit. At the limit its lexemes end
+//! wherever they can, and the text after the part may start with any byte. Rows do not know the
 //! number of tokens, so the search assumes that the limit may be met at any time; the matcher
 //! checks when it is.
 //!
-//! The graph may be infinite. For at most [`MAX_ROWS`] rows the search is exact: a state is dead if
-//! and only if no text leads from it to an end, or to a lexeme whose dead ends are excluded. Other
-//! rows count as alive: those beyond the limit, after a lexeme that ends anywhere, in JSON, after
-//! token sets, and with very large lexemes. Their dead ends may be found only when the text is
-//! closer to them.
+//! The graph may be infinite. For at most [`MAX_ROWS`] rows the search is exact. A state is dead if
+//! and only if no text leads from it to an end, or to a lexeme without dead ends. Other rows count
+//! as alive: those beyond the limit, after a lexeme that ends anywhere, in JSON, after token sets,
+//! and with very large lexemes. Their dead ends may be found only when the text is closer to them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -10,7 +10,7 @@ use ffwd_regular::regex::Ast;
 pub enum Leaf {
     /// A language without the empty text.
     Lexeme {
-        /// Its texts, which are spelled in UTF-8.
+        /// Its texts, in UTF-8.
         language: Ast,
         /// Where a text of it may end.
         lexing: Lexing,

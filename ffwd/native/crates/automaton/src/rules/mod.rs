@@ -1,6 +1,6 @@
 //! Grammars of rules: symbols, unions of stacks, lexemes side by side, limits.
 //!
-//! What frames stand for is data (`parts`, `families`, `limit_tables`), interned in one table
+//! The meaning of frames is data (`parts`, `families`, `limit_tables`), interned in one table
 //! (`tables::Rules`). The other files have its methods.
 
 pub(crate) mod beginnings;

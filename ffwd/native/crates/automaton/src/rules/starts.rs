@@ -6,7 +6,7 @@
 //! graph-structured stacks.
 //!
 //! Lexemes that end wherever they can are a thread each. Those that end at their longest match run
-//! side by side as one lexeme, a *row*: its verdict names those that have ended, and the exit is
+//! side by side as one lexeme, a *row*. Its verdict names those that have ended, and its exit is
 //! the union of their exits.
 
 use std::collections::BTreeMap;

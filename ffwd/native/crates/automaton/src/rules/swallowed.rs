@@ -1,10 +1,10 @@
 //! Whether a longest match can consume text that must follow it.
 //!
 //! A lexeme that ends at its longest match may leave no allowed continuation: `A: /a+/` before
-//! `"a"` consumes every `a`. The symbols of the grammar alone exclude this for most lexemes: in
-//! each state in which one may end, the text may end too, or a byte may follow that continues no
-//! lexeme of its scope and starts another such lexeme. `dead_ends` examines the
-//! other lexemes.
+//! `"a"` consumes every `a`. The symbols of the grammar alone exclude this for most lexemes. In
+//! each state in which such a lexeme may end, the text may end too, or an unconsumed byte may
+//! follow. This byte continues no lexeme of the scope, and starts another such lexeme. `dead_ends`
+//! examines the other lexemes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

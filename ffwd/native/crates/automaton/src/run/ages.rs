@@ -181,8 +181,9 @@ impl Limited<'_> {
         Ok(known.get(&root).copied().flatten().unwrap_or(root))
     }
 
-    /// A configuration whose parts at these ages may have no more tokens. What can end there is
-    /// ended, even a lexeme that could continue; what cannot is left out.
+    /// A configuration whose parts at these ages may have no more tokens. Such a part ends if it
+    /// can end there, even if its lexeme could continue. A thread whose part cannot end is left
+    /// out.
     pub fn closed(
         &self,
         threads: &[Thread],

@@ -100,7 +100,7 @@ impl Items<'_> {
         self.0.map_or(u32::MAX, |compared| compared.most_items(place, goes_on))
     }
 
-    /// What a scalar can become from a place and a state of its lexeme.
+    /// Returns the values that a scalar can still become, from a place and a state of its lexeme.
     pub fn left_at(&self, place: RivalPlace, scalar: (LexemeId, LexState)) -> Result<Left> {
         self.0.map_or(Ok(Left::Something), |compared| compared.left_at(place, scalar))
     }

@@ -1,4 +1,4 @@
-//! What frames mean: those of JSON values to [`Json`], those of rules to [`Rules`].
+//! The meaning of frames: [`Json`] knows those of JSON values, [`Rules`] those of rules.
 
 use crate::error::Result;
 use crate::run::automaton::Automaton;

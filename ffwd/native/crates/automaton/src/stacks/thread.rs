@@ -30,7 +30,7 @@ pub struct Thread {
     /// The key so far, if keys must not repeat. [`TextId::EMPTY`] while the key is a prefix of a
     /// declared name, which determines it.
     pub text: TextId,
-    /// The outermost current item that later ones are compared with.
+    /// The outermost current item with which later ones are compared.
     pub transcript: TextId,
 }
 

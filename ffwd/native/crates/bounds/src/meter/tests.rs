@@ -46,7 +46,7 @@ fn several_runs_share_a_budget() {
         assert_eq!(meter.spent(), spent);
     }
     assert!(charges(&mut meter, 3000).is_err());
-    // What has run out stays so.
+    // An exhausted meter stays exhausted.
     assert!(charges(&mut meter, 1).is_err());
 }
 

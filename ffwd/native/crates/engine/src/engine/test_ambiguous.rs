@@ -114,7 +114,7 @@ fn compile(engine: &Arc<Engine>, grammar: &Grammar, folded: bool) -> Compiled {
     }
 }
 
-/// All texts of so many letters are compared, and all that may come up to there.
+/// All texts up to this many letters are compared, and their allowed sets.
 const LENGTH: usize = 5;
 
 #[test]

@@ -224,8 +224,8 @@ fn masks_in_arrays_are_what_brute_force_finds_and_lead_to_valid_texts() {
     assert!(ended > 60, "only {ended} walks came to an end");
 }
 
-/// Items of arrays in which they must differ, and that have the same masks however the items that
-/// came are kept: numbers have not, for which fewer spellings are known once one is left out.
+/// Items of arrays in which they must differ, with the same masks however earlier items are stored.
+/// Numbers are not among them, because excluding one leaves fewer known spellings.
 const DISTINCT_ITEMS: [&str; 12] = [
     r#"{"type": "string"}"#,
     r#"{"type": "string", "maxLength": 1}"#,
@@ -259,8 +259,8 @@ fn items_that_lie_beside_the_schema_have_the_masks_of_those_that_are_negated() {
         let item = DISTINCT_ITEMS[number % DISTINCT_ITEMS.len()];
         let array = DISTINCT_ARRAYS[number / DISTINCT_ITEMS.len()].replace("ITEM", item);
         let beside = format!(r#"{{"type": "array", "uniqueItems": true, {array}}}"#);
-        // Where an array may also be one whose items need not differ, the items that came are
-        // excluded from the schema of the next.
+        // If an alternative has items that need not differ, earlier items are excluded from the
+        // schema of the next.
         let negated = format!(r#"{{"anyOf": [{beside}, {{"type": "array", "maxItems": 0}}]}}"#);
         for (whitespace, is_compact) in [(COMPACT, true), (FLEXIBLE, false)] {
             let compiled = [&beside, &negated]

@@ -13,7 +13,7 @@ use super::Compiled;
 use ffwd_automaton::Threads;
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary_of};
 
-/// All texts of so many parts, each one of these.
+/// Returns all texts of `parts` parts, each one of these.
 fn products(parts: usize, of: &[&str]) -> Vec<Vec<String>> {
     (0..parts).fold(vec![Vec::new()], |all, _| {
         let longer = |values: &Vec<String>, value: &&str| {
@@ -75,8 +75,8 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// The bytes that may come after each beginning of some texts, from a configuration on, are those
-/// with which one of the texts goes on.
+/// From a configuration on, the allowed bytes after each prefix of some texts are those that
+/// continue one of the texts.
 fn assert_goes_on(compiled: &Compiled, start: &Threads, left: &[&String], what: &str) {
     let automaton = &compiled.generation().automaton;
     let beginnings: BTreeSet<&[u8]> =
@@ -139,7 +139,7 @@ fn items_of_few_values_come_down_to_the_last_one() {
     }
 }
 
-/// An array within so many other containers.
+/// Returns an array within `depth` other containers.
 fn within(depth: usize, array: Value) -> Value {
     (0..depth).fold(array, |inner, place| match place % 2 {
         0 => json!({ "a": inner }),

@@ -78,7 +78,7 @@ fn what_is_listed_is_read() {
         for value in &values {
             let text = value.to_string();
             assert_eq!(read(&compiled, &text).is_ok(), takes(value), "{text} of {schema}");
-            // What no value begins with is not read, nor what goes on.
+            // Bytes that start no value are not read, nor what follows them.
             if let Some(text) = value.as_str() {
                 for other in [format!("{text}zz"), format!("z{text}"), format!("{text}\u{2}")] {
                     assert!(read(&compiled, &Value::from(other).to_string()).is_err());

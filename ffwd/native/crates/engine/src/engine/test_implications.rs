@@ -1,5 +1,5 @@
-//! Implications of constants, many of them on few names: byte by byte, what may come is what some
-//! valid object goes on with.
+//! Many implications of constants on few names: byte by byte, the allowed set equals the
+//! continuations of valid objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -148,7 +148,7 @@ fn values_that_come_later_have_the_masks_of_those_expanded_beforehand() {
     assert!(compared > 200 && later > 60 && refused > 60, "{compared} {later} {refused}");
 }
 
-/// So many counters, each up to a number, and an end when all are there.
+/// `count` counters, each up to `most`, and an end when all are reached.
 fn counters(count: u8, most: u64, guarded: bool) -> Grammar {
     let mut grammar = Grammar::new();
     let rule = grammar.declare("lst", None).unwrap();

@@ -374,7 +374,7 @@ fn a_key_comes_once_also_within_one_token() {
     }
 }
 
-/// What follows a refused name is no more allowed when several tokens spell it.
+/// No text is allowed after a refused name, even if the name is written in several tokens.
 #[test]
 fn a_refused_name_is_refused_with_whatever_follows_it() {
     let engine = engine(vocabulary(1, 600));
@@ -532,7 +532,7 @@ fn limits_are_errors_that_name_them() {
         }
         other => panic!("{other:?}"),
     }
-    // What was built before stays usable.
+    // Everything built before stays usable.
     assert!(automaton.walk(start, b"{").unwrap().is_some());
 }
 

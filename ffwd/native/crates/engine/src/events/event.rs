@@ -31,7 +31,7 @@ pub enum Action {
 pub struct Event {
     /// Whether the span begins, continues or ends; or how many events are void.
     pub action: Action,
-    /// What the span is; `None` of [`Action::Retracted`], which is of no span.
+    /// The kind of the span; `None` for [`Action::Retracted`], which has no span.
     pub kind: Option<Kind>,
     /// The number of the span among all spans of the text.
     pub span: usize,

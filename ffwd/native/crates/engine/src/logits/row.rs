@@ -8,8 +8,8 @@ use super::lane::Lane;
 /// mask, are the padding of a model's output layer: no token, so not allowed. Bits past the last
 /// logit mean nothing.
 ///
-/// Most words of a mask are all zeros or all ones, so blocks of eight are tested together. Where
-/// everything is allowed, no logit is read or written; where nothing is, none is read.
+/// Most words of a mask are all zeros or all ones, so blocks of eight are tested together. A block
+/// that is all allowed is neither read nor written; one without allowed tokens is not read.
 pub fn mask_row<T: Lane>(logits: &mut [T], words: &[u32], vocab_size: usize, blocked: T) {
     let covered = words.len().saturating_mul(32);
     let (tokens, padding) = logits.split_at_mut(vocab_size.min(covered).min(logits.len()));

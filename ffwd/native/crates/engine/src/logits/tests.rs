@@ -40,7 +40,7 @@ fn check<T: Lane>(
     mask_row(&mut fast, words, vocab_size, blocked);
     by_hand(&mut slow, words, vocab_size, blocked);
     assert!(fast.iter().map(&bits).eq(slow.iter().map(&bits)));
-    // What is not written would show.
+    // A position that is not written would show.
     let mut copied = slow.iter().rev().copied().collect::<Vec<T>>();
     mask_copy(&mut copied, logits, words, vocab_size, blocked);
     assert!(copied.iter().map(&bits).eq(slow.iter().map(&bits)));

@@ -8,7 +8,7 @@ use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 /// How many tokens of a large vocabulary are checked.
 const SOME_TOKENS: usize = 64;
 
-/// Checks masks within items that later ones must differ from. These combine a mask for all texts
+/// Checks masks within items from which later ones must differ. These combine a mask for all texts
 /// with doubts about single tokens. The tests' slow twins check other masks.
 pub fn check(vocabulary: &Vocabulary, automaton: &Automaton, threads: &[Thread], mask: &TokenMask) {
     if threads.iter().all(|thread| thread.transcript == TextId::NONE) {

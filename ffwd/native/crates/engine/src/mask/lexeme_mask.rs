@@ -72,8 +72,8 @@ pub struct ExitGroup {
     /// Large subtrees of the vocabulary's trie in which the lexeme may end at every node, the top
     /// one included.
     pub everywhere: Box<[NodeId]>,
-    /// As `grafts`, for a lexeme that ends only at its longest match: tokens that continue with one
-    /// of the bytes are not in the group, and neither are those at the node itself.
+    /// As `grafts`, for a lexeme that ends only at its longest match. Neither tokens that continue
+    /// with one of the bytes nor those at the node itself are in the group.
     pub longest_grafts: Box<[(NodeId, ByteSet)]>,
 }
 

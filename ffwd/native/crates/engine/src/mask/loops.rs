@@ -182,8 +182,8 @@ fn set(of_states: &mut Vec<Option<ChangesId>>, state: LexState, changes: Changes
 }
 
 /// Returns the nodes at which a state changes, and those with malformed UTF-8. For a character of
-/// several bytes it is the node of the first byte: with `exactly`, only if some continuation in the
-/// trie does not loop, which pays if many walks share the result.
+/// several bytes it is the node of the first byte. With `exactly`, it counts only if some
+/// continuation in the trie does not loop, which pays if many walks share the result.
 fn changes(
     vocabulary: &Vocabulary,
     lexeme: &Lexeme,

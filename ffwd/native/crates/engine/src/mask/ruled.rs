@@ -92,13 +92,13 @@ impl Ruled {
     }
 }
 
-/// What the earlier items exclude in a state.
+/// The tokens that the earlier items exclude in a state.
 #[derive(Debug, Default)]
 pub(super) struct RuledOut {
-    /// What makes an item equal to an earlier one.
+    /// Tokens with which an item equals an earlier one.
     found: SmallVec<[Arc<Ruled>; 2]>,
-    /// What makes a part of an item, or one parse of it, equal to that of earlier items. The items
-    /// may still differ later, so it counts how many have the part.
+    /// Tokens with which a part of an item, or one parse of it, equals that of earlier items. The
+    /// items may still differ later, so it counts how many have the part.
     parts: SmallVec<[RuledPart; 2]>,
     /// The first bytes of tokens that other threads may read, about which nothing is known.
     unknown: SmallVec<[u8; 16]>,
@@ -130,7 +130,7 @@ impl RuledOut {
         builder.remove_bitmap(&row);
     }
 
-    /// Of the tokens that earlier items may exclude, those that must be read byte by byte.
+    /// The tokens that earlier items may exclude and that must be read byte by byte.
     pub fn asked(
         &self,
         masker: &Masker,
@@ -179,7 +179,8 @@ fn visit<'r>(found: &'r Ruled, enters: impl Fn(&Ruled) -> bool, mut each: impl F
 }
 
 impl Masker {
-    /// What the earlier items exclude for the current scalars of threads, or those that may begin.
+    /// The tokens that the earlier items exclude for current scalars of threads, or those that may
+    /// begin.
     pub(super) fn ruled_out(&self, automaton: &Automaton, threads: &[Thread]) -> Result<RuledOut> {
         let mut ruled = RuledOut::default();
         for (at, thread) in threads.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Listed texts as tables against the same texts lowered to expressions: what may follow, what
-//! must, where they end, and what tokens may come.
+//! Listed texts as tables against the same texts lowered to expressions: the allowed and forced
+//! continuations, the ends, and the allowed tokens.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use ffwd_regular::regex::{rust_dialect, Ast};
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary, vocabulary_of};
 use ffwd_tokenizer::vocabulary::Vocabulary;
 
-/// What the texts are made of: prefixes of each other, escapes, characters of all lengths.
+/// The parts of the texts: prefixes of each other, escapes, characters of all lengths.
 const PIECES: [&str; 16] = [
     "a", "b", "ab", "name", "x", "é", "€", "😀", "\n", "\"", "\\", "\u{1}", "\u{1f}", "0", " ",
     "kind",
@@ -46,7 +46,7 @@ fn one_of(texts: &[String]) -> Ast {
     Ast::alternation(texts.iter().map(|text| Ast::literal(text)))
 }
 
-/// Follows both lexemes side by side, at most through so many states, and compares them there.
+/// Follows both lexemes side by side through a bounded number of states, and compares them there.
 fn compare(spec: &LexemeSpec, vocabulary: &Vocabulary, most: usize) {
     let tables = Lexeme::with_tables_from(spec.clone(), 1).unwrap();
     let lowered = Lexeme::with_tables_from(spec.clone(), usize::MAX).unwrap();

@@ -54,7 +54,7 @@ fn by_brute_force(
             let mut next = lexeme.next(state, byte).unwrap();
             if next.is_none() && state.accepts() {
                 if !begins_anew(state) {
-                    // What has ended before the token is not for the walk to say.
+                    // The walk does not report an end before the token.
                     if at > 0 {
                         exit(&mut kinds, state, &text[at..]);
                     }
@@ -113,7 +113,7 @@ fn walks_do_what_reading_each_token_does() {
                 let mask =
                     compute(&tries, &changes, &vocabulary, view, &lexeme, state, again).unwrap();
                 let mut found = Kinds::of_mask(&mask, &vocabulary);
-                // Whole subtrees may be named with what nothing begins with.
+                // Exits may name whole subtrees, with bytes with which nothing may begin.
                 let follows = |byte| lexeme.follow().is_none_or(|follow| follow.contains(byte));
                 found.exits.retain(|(_, rest, _)| follows(rest[0]));
                 let expected = by_brute_force(&lexeme, state, again, &vocabulary);

@@ -15,8 +15,8 @@ use ffwd_regular::regex::{rust_dialect, Ast};
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary, vocabulary_of};
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 
-/// What tokens do from a state: those that stay inside or end with it, and for each way to leave
-/// the verdict, what the token spells after the end, and the token.
+/// The effects of tokens from a state: those that stay inside or end with it; and for each exit the
+/// verdict, the token, and its bytes after the end.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Kinds {
     pub(super) inner: BTreeSet<TokenId>,
@@ -443,7 +443,7 @@ proptest! {
         let fitting: Vec<TokenId> =
             expected.into_iter().filter(|token| token.0 < 32 * (WORDS as u32 - 1)).collect();
         prop_assert_eq!(bits(&short).collect::<Vec<_>>(), fitting);
-        // What was shared is as it was.
+        // The shared bitmaps are unchanged.
         for (bitmap, seed) in bitmaps.iter().zip(&seeds) {
             let unchanged: BTreeSet<TokenId> = ids(seed).into_iter().collect();
             prop_assert_eq!(bits(bitmap).collect::<BTreeSet<_>>(), unchanged);

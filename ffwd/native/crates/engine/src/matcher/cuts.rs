@@ -228,8 +228,8 @@ impl Matcher {
 
     /// Returns how many tokens all open parts must have left in a state so that each allowed token
     /// has a completion, counted with that token; `None` if this is unknown. A text has a
-    /// completion if that many tokens reach a configuration with two properties: it loops up to the
-    /// limit of the outer part, and the text can end after that part.
+    /// completion if that many tokens reach a suitable configuration. It must loop up to the limit
+    /// of the outer part, and the text must be able to end after that part.
     pub(super) fn steady_after(
         &self,
         generation: &Generation,

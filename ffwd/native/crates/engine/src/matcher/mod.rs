@@ -80,13 +80,13 @@ pub enum MatcherError {
     /// [`Opening::close`] has no token, or no byte.
     #[error("what closes the free text must not be empty")]
     EmptyClose,
-    /// The first token of [`Close::Tokens`] spells text, or one of them cannot be used.
+    /// The first token of [`Close::Tokens`] has text, or one of them cannot be used.
     #[error(
         "token {0} cannot close the free text: it is text where it begins the close, ends the \
          output, or is outside the vocabulary"
     )]
     BadClose(TokenId),
-    /// A token of [`Opening::controls`] spells text, ends the output or does not exist.
+    /// A token of [`Opening::controls`] has text, ends the output or does not exist.
     #[error(
         "token {0} is no control token of free text: it is text, ends the output, or is outside \
          the vocabulary"

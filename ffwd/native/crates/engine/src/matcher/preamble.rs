@@ -27,7 +27,7 @@ impl Close {
 /// A text that begins with free text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// What ends the free text; the prefix or the grammar's text begins right after it.
+    /// The end of the free text; the prefix or the grammar's text begins right after it.
     pub close: Close,
     /// Tokens without text that are allowed in it.
     pub controls: Vec<TokenId>,

@@ -1,11 +1,11 @@
 //! Parts of the text with a limited number of tokens.
 //!
 //! The automaton provides the open parts, and distinguishes those that started with different
-//! tokens by their *ages* (`automaton::rules::limits`). This module stores which tokens these are. When a
-//! part has used all of its tokens, everything in it that can end has ended, and parses in which it
-//! would continue are dropped. As with a budget of the whole text, a token is allowed in two cases:
-//! a completion within all limits is known after it, or it is the next token of the plan. Far from
-//! the limit of a part this is known in advance, without a search.
+//! tokens by their *ages* (`automaton::rules::limits`). This module stores which tokens these are.
+//! When a part has used all of its tokens, everything in it that can end has ended, and parses in
+//! which it would continue are dropped. As with a budget of the whole text, a token is allowed in
+//! two cases. Either a completion within all limits is known after it, or it is the next token of
+//! the plan. Far from the limit of a part this is known in advance, without a search.
 
 use smallvec::SmallVec;
 

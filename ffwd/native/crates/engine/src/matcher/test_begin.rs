@@ -31,7 +31,7 @@ fn compiled(seed: u8) -> Arc<Compiled> {
     Arc::new(engine.compile_json_schema(SCHEMA, COMPACT).unwrap())
 }
 
-/// What the tokens so far say, read from the beginning every time.
+/// The state of the tokens so far, read from the beginning every time.
 fn is_possible(compiled: &Compiled, beginning: &Beginning, tokens: &[TokenId]) -> bool {
     let vocabulary = compiled.engine.vocabulary();
     let mut tokens = tokens.iter().copied();

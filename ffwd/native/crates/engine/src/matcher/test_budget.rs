@@ -101,7 +101,7 @@ fn needed(compiled: &Arc<Compiled>) -> usize {
     }
 }
 
-/// What the mask says, and that it says of each token what accepting it says.
+/// The mask, after a check that it agrees with accepting each token.
 fn checked_mask(matcher: &Matcher) -> Vec<TokenId> {
     let vocabulary = matcher.compiled().engine.vocabulary();
     let mut row = vec![u32::MAX; vocabulary.mask_words()];
@@ -157,7 +157,7 @@ fn every_walk_ends_in_time_and_masks_are_what_can_be_accepted() {
                 let is_eos = |token: &TokenId| engine.vocabulary().is_eos(*token);
                 let token = tries.into_iter().find(|token| !is_eos(token)).unwrap_or(mask[0]);
                 if rng.random_range(0..6) == 0 {
-                    // What the mask said holds nevertheless.
+                    // A token of the mask stays allowed.
                     compiled.begin_anew();
                 }
                 assert!(matcher.accept(token).unwrap());
@@ -324,7 +324,8 @@ fn by_brute_force(compiled: &Arc<Compiled>) -> usize {
 fn completions_are_the_shortest_where_bytes_are_tokens() {
     let engine = engine(vocabulary_of(&[]));
     for (name, compiled) in grammars(&engine) {
-        // What takes too long to try, or is not a shortest one as estimates leave it aside.
+        // Schemas that take too long to try, or whose completion is not a shortest one because
+        // estimates ignore a keyword.
         if needed(&compiled) > 6 {
             continue;
         }

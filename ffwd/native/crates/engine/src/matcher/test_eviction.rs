@@ -207,14 +207,14 @@ fn memory_stays_below_its_bound_however_many_texts_come() {
         let mut matcher = Matcher::new(little.clone()).unwrap();
         feed(&mut matcher, &text);
         most = most.max(held(&little));
-        // Texts that are waiting do not keep what is let go.
+        // Waiting texts do not keep released states.
         if idle.len() < 50 {
             idle.push((matcher, text));
         }
     }
     assert!(held(&enough) > 4 * BUDGET, "{}", held(&enough));
     assert!(evictions(&little) > 3);
-    // What is built by one step comes on top.
+    // The states that one step builds come on top.
     assert!(most < BUDGET + BUDGET / 4, "{most}");
     for (matcher, text) in &mut idle {
         assert!(matcher.is_accepting());

@@ -56,7 +56,7 @@ fn random_part(random: &mut TestRng, grammar: &mut Grammar, depth: usize) -> Nod
     }
 }
 
-/// Where a node can end that begins at a place, of a text with the token of each byte.
+/// The possible ends of a node that starts at a place of a text, with the token of each byte.
 fn ends(grammar: &Grammar, node: NodeId, text: &[u8], of: &[usize], at: usize) -> BTreeSet<usize> {
     match grammar.node(node) {
         Node::Seq(parts) => parts.iter().fold(BTreeSet::from([at]), |starts, &part| {
@@ -257,7 +257,7 @@ fn free_text_ends_in_time() {
             let count = tokens_of_run(&compiled, &tokens, |byte| byte != b';');
             assert!(count <= max as usize, "{inner} {tokens:?}");
         }
-        // What the prompt has of the part does not count.
+        // The part's tokens in the prompt do not count.
         let prefill = b"abab".to_vec();
         let begun = Beginning { prefill, ..Beginning::default() };
         if inner != "(ab)*|b+" || max > 1 {

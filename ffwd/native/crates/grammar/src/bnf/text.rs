@@ -16,7 +16,7 @@ pub(crate) const MAX_COUNT: u32 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Notation {
     pub name: &'static str,
-    /// What the names of rules may have besides ASCII letters and digits.
+    /// The characters of names of rules besides ASCII letters and digits.
     pub name_marks: &'static str,
     /// Whether a name may begin with a digit.
     pub digits_first: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Notation {
     pub minus_one: bool,
     /// Whether a rule may end in `(= …)`.
     pub lookaheads: bool,
-    /// What may be an element besides the name of a rule, for messages.
+    /// The elements besides names of rules, for messages.
     pub items: &'static str,
     /// Letters after a backslash, and their meanings.
     pub escapes: &'static [(char, char)],

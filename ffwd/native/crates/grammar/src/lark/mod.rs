@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `lexer` splits a text into tokens, `parser` builds the syntax tree (`ast`), and `lowering` makes
-//! the grammar of it: terminals become regular languages (`terminals`, within the limits of
-//! `language`), rules become rules (`sequence`). Only the part that `start` reaches is made.
+//! the grammar of it. Terminals become regular languages (`terminals`, within the limits of
+//! `language`), and rules become rules (`sequence`). Only the part that `start` reaches is made.
 //! `docs/lark.md` lists the accepted syntax, and the differences from llguidance and from Lark.
 //!
 //! # The texts of a grammar

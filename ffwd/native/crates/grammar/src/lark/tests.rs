@@ -2,7 +2,7 @@ use super::print::printed;
 use super::*;
 use crate::GrammarErrorKind;
 
-/// What becomes of a grammar, rule by rule; `!` marks lazy lexemes.
+/// The result for a grammar, rule by rule; `!` marks lazy lexemes.
 const GRAMMARS: &[(&str, &str)] = &[
     // Strings, ranges, patterns.
     (r#"start: "a" "b""#, r#"start#0: ("a" "b")"#),

@@ -2,8 +2,8 @@
 //!
 //! The labels that IDNA 2008 allows depend on tables of all of Unicode, on normal forms, and on the
 //! length of a label in Punycode. The language is narrower: letters of some larger scripts that are
-//! their own normal form, with the contextual rules of RFC 5892 and the directions of RFC 5893, in
-//! labels that are short enough in any encoding. It excludes labels in Punycode, as in `hostname`.
+//! their own normal form, in labels that are short enough in any encoding. The contextual rules of
+//! RFC 5892 and the directions of RFC 5893 apply. It excludes labels in Punycode, as in `hostname`.
 
 use super::network::{hostname, label};
 use super::{class, literal, many, one_of, some};

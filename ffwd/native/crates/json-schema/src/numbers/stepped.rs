@@ -1,10 +1,10 @@
 //! The forms of numbers with constraints beyond bounds: multiples, exclusions, and the kinds that
 //! no style of [`super::spellings`] has.
 //!
-//! Plain decimals are complete. An exponent is allowed if it cannot change the answer: a multiple
-//! stays one under any that is not negative, and a non-multiple stays one under any that is not
-//! positive (`x × 10^-k = n × step` would make `x` a multiple as well). Forms with an exponent are
-//! all normalized, so excluded values are removed in their normalized forms.
+//! Plain decimals are complete. An exponent is allowed if it cannot change the answer. A multiple
+//! stays one under any exponent that is not negative. A non-multiple stays one under any that is
+//! not positive (`x × 10^-k = n × step` would make `x` a multiple as well). Forms with an exponent
+//! are all normalized, so excluded values are removed in their normalized forms.
 
 use ffwd_regular::regex::{Ast, Bound, Decimal, MagnitudeConstraint, Point, MAX_EXCLUDED_STEPS};
 

@@ -26,7 +26,7 @@ fn integers(constraint: NumberConstraint) -> NumberConstraint {
     NumberConstraint { kinds: NumberKinds::INTEGERS, ..constraint }
 }
 
-/// How a number is spelled, as far as the documented completeness depends on it.
+/// Whether the documented completeness covers this form of a number.
 fn is_plain(text: &str) -> bool {
     !text.contains(['e', 'E'])
 }
@@ -181,7 +181,7 @@ fn spellings_agree_with_values_near_random_bounds() {
         .unwrap();
 }
 
-/// What a plain constraint must have beside being narrower: texts that are plain themselves.
+/// The other condition of a plain constraint, beside being narrower: its texts are plain too.
 fn is_plainly_written(constraint: &NumberConstraint, text: &str) -> bool {
     let kinds = constraint.kinds;
     let whole = kinds.overlaps(NumberKinds::DIGITS) && !kinds.overlaps(NumberKinds::FRACTIONS);

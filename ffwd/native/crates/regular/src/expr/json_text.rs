@@ -1,4 +1,4 @@
-//! JSON text from outside, as bytes: where its strings and values end, and what they spell.
+//! Untrusted JSON text, as bytes: the ends of its strings and values, and their decoded text.
 
 /// Returns the offset of the quote that ends a string, for bytes that start within it.
 pub fn closing_quote(bytes: &[u8]) -> Option<usize> {

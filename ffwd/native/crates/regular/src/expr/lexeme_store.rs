@@ -44,7 +44,7 @@ const NEW_STEPS: usize = 400;
 const LOOKED_AT: usize = 4;
 
 impl LexemeStore {
-    /// An empty store with a budget of so many bytes for the lexemes that it may evict.
+    /// An empty store with a budget in bytes for the lexemes that it may evict.
     pub fn new(max_bytes: usize) -> Self {
         Self { entries: Mutex::default(), max_bytes: AtomicUsize::new(max_bytes) }
     }

@@ -244,8 +244,8 @@ impl Listed {
         self.span.places().map(|place| &self.table.text(place)[self.span.read as usize..])
     }
 
-    /// The lengths and bytes of what is left. Of many texts the bytes are those of the whole texts,
-    /// and none is known to be in each.
+    /// The lengths and bytes of what is left. For many texts the bytes are those of the whole
+    /// texts, and none counts as being in each.
     pub(crate) fn extent(&self) -> Extent {
         let (places, read) = (self.span.places(), self.span.read);
         if places.len() <= 2 * BLOCK {

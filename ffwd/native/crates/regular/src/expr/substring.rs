@@ -2,8 +2,8 @@
 //!
 //! Its states are the possible rests of the text after some pieces, at any position; there are at
 //! most twice as many as pieces. (A. Blumer et al., *The smallest automaton recognizing the
-//! subwords of a text*, 1985.) The transitions of a state, sorted by the bytes of their pieces, are
-//! followed byte by byte as the texts of [`super::listed`] are.
+//! subwords of a text*, 1985.) The transitions of a state are sorted by the bytes of their pieces,
+//! and followed byte by byte like the texts of [`super::listed`].
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -29,7 +29,7 @@ fn lexeme(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Lexem
     Lexeme::new(LexemeSpec::new(spelling, languages)).unwrap()
 }
 
-/// The verdict on a text, spelled and with its quotes where it has such.
+/// Returns the verdict on a text in the spelling of the lexeme, with the quotes of a JSON string.
 fn verdict(lexeme: &Lexeme, text: &str) -> u128 {
     let spelling = lexeme.spec().spelling;
     let mut bytes = spell(text, spelling);
@@ -375,8 +375,8 @@ fn lexemes_of_patterns_match_what_the_regex_crate_matches() {
     assert!(matched > 500, "only {matched} texts matched");
 }
 
-/// What a lexeme writes: every walk to an end spells a text of the language, and as `serde_json`
-/// would write it.
+/// The texts of a lexeme: every walk to an end gives a text of the language, in the form of
+/// `serde_json`.
 #[test]
 fn walks_through_json_strings_are_canonical_json() {
     let mut rng = seeded(2);
@@ -589,8 +589,8 @@ fn limits_of_lexemes_are_errors_that_name_them() {
     }
     let deep = error(vec![nested]);
     assert_eq!(deep.limit, "expression_nesting");
-    // Whether three such counts ever meet takes more expressions than are given; or more steps, where
-    // letters are told apart.
+    // The question whether three such counts ever meet takes more expressions than are given, or
+    // more steps if letters differ.
     let all = |patterns: &[&str]| {
         Ast::intersection(patterns.iter().map(|pattern| rust_dialect::anchored(pattern).unwrap()))
     };

@@ -1,13 +1,13 @@
 //! Conversion of a pattern with anchors and lookaheads to the language of its matches.
 //!
-//! **Anchors.** A node becomes four languages, one for each *condition* on its span: none, that it
-//! starts at the start of the text, that it ends at the end of the text, or both. An anchor is the
-//! empty word under a condition, and in a concatenation a condition forces the part before it (or
-//! after it) to be empty. Everything else is a union, so no complement is needed.
+//! **Anchors.** A node becomes four languages, one for each *condition* on its span: none, at the
+//! start of the text, at its end, or both. An anchor is the empty word under a condition, and in a
+//! concatenation a condition forces the part before it (or after it) to be empty. Everything else
+//! is a union, so no complement is needed.
 //!
 //! **Lookaheads** constrain the whole following text, so a pattern with some is converted from its
-//! end: a node and the language after its span yield the language of the whole rest of the text
-//! from the span's start, in which a lookahead is an intersection. A repetition has no last copy to
+//! end. A node and the language after its span yield the language of the whole rest of the text
+//! from the span's start. In it, a lookahead is an intersection. A repetition has no last copy to
 //! start from. Lookaheads inside unbounded ones, except for a common kind that ends with the text,
 //! are therefore left to [`super::context`], and so are all lookbehinds.
 
@@ -239,7 +239,7 @@ fn repeat(
     } else {
         terms.extend(SLOTS.into_iter().filter(|&slot| inner.get(slot).nullable).map(epsilon));
     }
-    // Of the non-empty copies, only the first can be at the start and only the last at the end.
+    // Only the first non-empty copy can be at the start, and only the last at the end.
     let many = |builder: &mut PieceBuilder, min: u32, max: Option<u32>| {
         let mut terms = Vec::new();
         if min <= 1 {
@@ -342,9 +342,9 @@ fn tail(builder: &mut PieceBuilder, node: &Node, after: &Tail) -> Result<Tail, P
     }
 }
 
-/// [`tail`] of a repetition up to the end of the text whose copies are one character after
-/// lookaheads, as in `(?:(?!--).)*$`: the language that no (or every) rest of the text may start
-/// with. None if the repetition is of another kind.
+/// [`tail`] of a repetition up to the end of the text. Each copy is one character after lookaheads,
+/// as in `(?:(?!--).)*$`. Returns the language with which no (or every) rest may start. None if the
+/// repetition is of another kind.
 fn guarded_tail(
     builder: &mut PieceBuilder,
     inner: &Node,

@@ -1,10 +1,9 @@
 //! Patterns that depend on their context anywhere, as languages of whole texts.
 //!
-//! [`super::anchors`] leaves in the tree what it cannot express without the position of a span in
-//! the text: [`Ast::Before`] and [`Ast::After`] are empty spans under a condition on all the text
-//! before or after them, and anchors, lookarounds and word boundaries are cases of these. In the
-//! automaton, the first is followed along with the text, and the second is intersected with the
-//! rest of it.
+//! [`super::anchors`] leaves in the tree what depends on the position of a span in the text.
+//! [`Ast::Before`] and [`Ast::After`] are empty spans under a condition on all the text before or
+//! after them. Anchors, lookarounds and word boundaries are cases of these. In the automaton, the
+//! first is followed along with the text, and the second is intersected with the rest of it.
 
 use super::error::{EXPRESSION_SIZE, MAX_SIZE};
 use super::node::Node;

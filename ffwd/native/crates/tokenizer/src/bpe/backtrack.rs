@@ -39,7 +39,7 @@ impl DeadEnds {
 }
 
 impl BpeTable {
-    /// Appends the encoding of a text by merges, given the longest token that it starts with.
+    /// Appends the encoding of a text by merges, given the longest token at its start.
     #[inline]
     pub(super) fn encode_from(
         &self,

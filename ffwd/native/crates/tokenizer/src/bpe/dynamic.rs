@@ -60,7 +60,7 @@ impl BpeTable {
         while at < text.len() {
             let mut longest = None;
             self.prefixes(&text[at..], |length, token| {
-                // Of several tokens with the same bytes, the first is the one that merges reach.
+                // Merges reach the first of several tokens with the same bytes.
                 if longest.is_none_or(|(longest, _)| length > longest) {
                     longest = Some((length, token));
                 }

@@ -2,7 +2,7 @@
 //!
 //! Two adjacent tokens are formed independently, unless an earlier merge joins a symbol at the end
 //! of the first with one at the start of the second. The symbols at the end of a token are its
-//! *right spine*: the token, its right part, the right part of that, and so on; those at the start
+//! *right spine*: the token, its right part, the right part of that, and so on. Those at the start
 //! of the second are its left spine. Each exists from the merge that makes it until that of its
 //! parent, its *death*. The pair is therefore stable unless a symbol of one spine and a symbol of
 //! the other exist at the same time, and merge before either dies.
@@ -13,8 +13,8 @@ use crate::vocabulary::TokenId;
 
 /// Whether merging encodes the texts of two reachable tokens, one after the other, as these two.
 ///
-/// Goes back in time: it splits the later of the two symbols at the border. Of two made at the same
-/// level, that is the right one.
+/// Goes back in time: it splits the later of the two symbols at the border. If both were made at
+/// the same level, that is the right one.
 #[inline]
 pub(super) fn may_follow(
     splits: &Splits,

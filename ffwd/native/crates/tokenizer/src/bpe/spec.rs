@@ -25,7 +25,7 @@ pub enum Base {
 #[derive(Clone, Debug)]
 pub enum Merges {
     /// Any two adjacent tokens whose joined bytes are a token merge into it; the position in this
-    /// list is the rank. Of several tokens with the same bytes, the first counts.
+    /// list is the rank. If several tokens have the same bytes, the first counts.
     Ranked(Vec<TokenId>),
     /// Left, right and merged token. For a pair that is listed twice, the last position counts.
     Listed(Vec<(TokenId, TokenId, TokenId)>),

@@ -1,11 +1,11 @@
 //! The tokens that may not follow a token, all at once.
 //!
-//! A token `b` may not follow `a` if a symbol `x` of `a`'s right spine and a symbol `y` of `b`'s
-//! left spine merge before `x` and `y` die (see `pair`). Call `y` the parent of every token whose
-//! split has `y` on the left. This is a tree over all tokens, and the tokens with `y` on their left
-//! spine are those at and below `y`. The order here is depth first, with the children of a token
-//! from the latest level to the earliest. The tokens for which `y` dies later than some level are
-//! then one run: `y`, and the descendants of its first children.
+//! Take a symbol `x` of token `a`'s right spine, and a symbol `y` of `b`'s left spine. If any such
+//! pair merges before `x` and `y` die, `b` may not follow `a` (see `pair`). Call `y` the parent of
+//! every token whose split has `y` on the left. This is a tree over all tokens, and the tokens with
+//! `y` on their left spine are those at and below `y`. The order here is depth first, with the
+//! children of a token from the latest level to the earliest. The tokens for which `y` dies later
+//! than some level are then one run: `y`, and the descendants of its first children.
 
 use std::ops::Range;
 

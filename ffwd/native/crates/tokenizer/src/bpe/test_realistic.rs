@@ -127,7 +127,7 @@ fn intervals_of_a_text_are_counted() {
         let expected = table.count_piece(&text[start..end]);
         assert_eq!(intervals.count(&table, start..end), expected, "{start}..{end}");
     }
-    // What is outside of the text, and what ends before it begins, is nothing.
+    // Ranges outside of the text, and ranges that end before they begin, have no tokens.
     let (beyond, end) = (text.len() + 5, text.len());
     assert_eq!(intervals.count(&table, 0..beyond), intervals.count(&table, 0..end));
     assert_eq!(intervals.count(&table, beyond..beyond), 0);

@@ -1,4 +1,5 @@
-//! Byte-pair encodings for tests, and encoding by definition, which nothing fast is used for.
+//! Byte-pair encodings for tests, and an encoder that follows the definition without any fast
+//! algorithm.
 
 use std::collections::HashMap;
 
@@ -79,9 +80,9 @@ fn replace(word: &mut Vec<TokenId>, left: TokenId, right: TokenId, merged: Token
     }
 }
 
-/// A vocabulary as models have them: the ranks of the file that the environment variable
-/// FFWD_TEST_RANKS names, which has a token in base64 and a rank in each line, or else a small
-/// one, trained on the sources of this module.
+/// A realistic vocabulary: the ranks of the file that the environment variable FFWD_TEST_RANKS
+/// names, with a token in base64 and a rank in each line. Without it, a small one, trained on the
+/// sources of this module.
 pub fn realistic() -> BpeSpec {
     let Ok(path) = std::env::var("FFWD_TEST_RANKS") else { return train(&sources(), 400) };
     let file = std::fs::read_to_string(&path).unwrap();

@@ -26,8 +26,8 @@ fn any_ranked() -> impl Strategy<Value = BpeSpec> {
     })
 }
 
-/// Merges of any two tokens that came before: some tokens are made in several ways, and some
-/// spell the same.
+/// Merges of any two earlier tokens. Several merges make some tokens, and some tokens have the same
+/// text.
 fn any_listed() -> impl Strategy<Value = BpeSpec> {
     let picks = prop::collection::vec((any::<u16>(), any::<u16>()), 0..14);
     (picks, any::<bool>(), any::<u64>()).prop_map(|(picks, share, order)| {
@@ -93,7 +93,8 @@ fn some_tokens(spec: &BpeSpec) -> Vec<TokenId> {
     bytes.chain(spec.pieces.iter().map(|(token, _)| *token).filter(|token| token.0 > 255)).collect()
 }
 
-/// The shortest and the longest way to spell a text by pieces, found by trying all.
+/// Returns the fewest tokens that make up a text, found by trying all. The minimal encoding must
+/// have as many.
 fn fewest(table: &BpeTable, definition: &BpeSpec, text: &[u8]) -> usize {
     let mut fewest = vec![usize::MAX; text.len() + 1];
     fewest[0] = 0;

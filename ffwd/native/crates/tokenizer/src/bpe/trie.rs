@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use crate::vocabulary::TokenId;
 
-/// A node, as it is stored: from the lowest bit on, the token that ends here (22 bits), whether
-/// there is one, whether merges reach it, the label (8), whether the slot is used, the base (24).
+/// A stored node. Its bits, from the lowest: the token that ends here (22), whether there is one,
+/// whether merges reach it, the label (8), whether the slot is used, the base (24).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PackedNode(u64);
 

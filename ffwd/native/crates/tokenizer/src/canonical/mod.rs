@@ -1,7 +1,7 @@
 //! Canonical tokens: those of the tokenizer's own tokenization of a text.
 //!
 //! A sequence of tokens is a *canonical prefix* if some text's tokenization starts with it.
-//! [`Canonicality`] decides this token by token: a [`Context`] holds every hypothesis about the
+//! [`Canonicality`] decides this token by token. A [`Context`] holds every hypothesis about the
 //! ends of the pre-tokenizer's pieces that the tokens so far allow. Covering forced text with
 //! canonical tokens yields the forced tokens ([`Canonicality::forced`]); [`CanonicalMasks`] has the
 //! canonical next tokens.

@@ -15,7 +15,7 @@ pub enum PreTokenizerError {
         /// How it breaks, in words.
         reason: String,
     },
-    /// The pattern uses a feature that no automaton is built for.
+    /// The pattern uses an unsupported feature.
     #[error("the pattern has {construct} at offset {offset}, which is not supported")]
     Unsupported {
         /// The feature, with its article.

@@ -12,7 +12,7 @@ pub const R50K_TIKTOKEN: &str =
 pub const CL100K_TIKTOKEN: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
 /// DeepSeek's third one.
 pub const DEEPSEEK: &str = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
-/// What CLIP and its kin have: white space is left between the matches.
+/// The pattern of CLIP and similar models: it leaves white space between the matches.
 pub const GAPS: &str = r"'s|'t|'re|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+";
 
 pub fn isolated(pattern: &str) -> StageSpec {

@@ -128,8 +128,8 @@ impl Stops {
     }
 
     /// Reads up to the end of the first stop string, which is the one that ends first. So a caller
-    /// can stop there without the later text, and the result does not depend on tokens. Of those
-    /// that end together, the longest counts, which starts first.
+    /// can stop there without the later text, and the result does not depend on tokens. If several
+    /// end together, the longest counts, which starts first.
     #[inline]
     pub(crate) fn read(&self, state: &mut SearchState, text: &str) -> Option<Found<'_>> {
         let (Some(search), SearchState(Some(state))) = (&self.search, state) else {

@@ -37,7 +37,7 @@ fn stops(decoder: &Decoder, hidden: &[&str], visible: &[&str]) -> Arc<Stops> {
     Arc::new(Stops::new(decoder, true, options).unwrap())
 }
 
-/// What is shown of all tokens, whether it stopped, and what was held at most.
+/// Returns the text that is shown of all tokens, and what stopped it.
 fn shown(decoder: &Arc<Decoder>, stops: &Arc<Stops>) -> (String, Option<Stop>) {
     let stream = DecodeStream::new(Arc::clone(decoder), true);
     let mut stopping = StopDecoder::new(stream, Arc::clone(stops));
@@ -258,7 +258,7 @@ proptest! {
             let mut out = String::new();
             for (index, &token) in tokens.iter().enumerate() {
                 out.push_str(stream.step(token).unwrap());
-                // What can be told from the bytes so far is there.
+                // The output has all that is certain from the bytes so far.
                 let bytes = decoder.decode_bytes(&tokens[..=index], skip).unwrap();
                 let held = bytes.len() - stream.unfinished().len();
                 prop_assert_eq!(&out, &String::from_utf8_lossy(&bytes[..held]));

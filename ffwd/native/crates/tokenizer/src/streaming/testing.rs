@@ -1,4 +1,4 @@
-//! What the tests share: bytes for the properties.
+//! Random bytes that the tests share.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ pub fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// What may be different where a text begins; the first token's bytes, too.
+/// The options for the start of a text, including the first token's bytes.
 pub fn any_start() -> impl Strategy<Value = TextStart> {
     (any::<bool>(), any::<bool>(), proptest::option::of(any_bytes())).prop_map(
         |(strip_first_space, strip_every_first_space, first)| TextStart {

@@ -20,8 +20,8 @@ const LONG: usize = 64;
 
 /// A text, prepared so that the tokens of any of its stretches can be counted.
 ///
-/// The count is that of encoding the stretch on its own, special tokens as text and, unless that
-/// is switched off, with the dummy space that the tokenizer writes before it.
+/// The count is that of encoding the stretch alone, with special tokens as text. The tokenizer's
+/// dummy space before it counts unless that is switched off.
 ///
 /// The pieces of a stretch soon equal those of the whole text, whatever stands before it. From the
 /// position on where the hypotheses about both agree, the two counts grow alike. Near the end of

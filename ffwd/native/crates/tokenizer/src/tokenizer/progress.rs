@@ -25,7 +25,7 @@ pub(super) struct Live {
 /// Pieces up to this length are encoded on their own whenever they are counted.
 const SHORT: usize = 24;
 
-/// The most long pieces that are followed at once: as many as hypotheses disagree about.
+/// The most long pieces that are followed at once. Each belongs to hypotheses that disagree.
 const LONG_PIECES: usize = 4;
 
 /// The token counts of the long pieces that were counted last.

@@ -13,7 +13,7 @@ fn allowed() -> EncodeOptions {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Places follow each other, and what lies there is what the token spells.
+    /// The tokens' places follow each other, and each holds the token's text.
     #[test]
     fn tokens_lie_where_their_bytes_are(text in texts()) {
         for (name, _, tokenizer) in kinds() {

@@ -354,8 +354,8 @@ fn bytes_that_are_not_utf8() {
     assert_eq!(cut.split_at(b"ab\xE6\x97", 9, &options.part), Err(TextError::NotUtf8 { at: 2 }));
 }
 
-/// What makes a naive implementation quadratic, a hundred times smaller than in the benchmark but
-/// with brute force at some places.
+/// Texts that make a naive implementation quadratic. They are a hundred times smaller than in the
+/// benchmark, but some places are checked by brute force.
 #[test]
 fn long_runs() {
     for (name, _, tokenizer) in kinds() {

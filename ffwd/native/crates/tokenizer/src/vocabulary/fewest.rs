@@ -4,9 +4,9 @@ use super::trie::NodeId;
 use super::{TokenId, Vocabulary};
 
 impl Vocabulary {
-    /// Returns the fewest tokens that encode a text, whatever the tokenizer would produce. Of
-    /// several choices, the one with the longest first tokens wins. Returns none for a text with
-    /// bytes that no UTF-8 has.
+    /// Returns the fewest tokens that encode a text, whatever the tokenizer would produce. The
+    /// choice with the longest first tokens wins. Returns none for a text with bytes that no UTF-8
+    /// has.
     pub fn fewest_tokens(&self, text: &[u8]) -> Vec<TokenId> {
         let trie = self.trie();
         // For each offset, how many tokens encode the rest, and the first of them.

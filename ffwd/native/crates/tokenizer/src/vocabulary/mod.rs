@@ -66,7 +66,7 @@ pub enum VocabularyError {
     /// The system has no memory for tables of this width.
     #[error("there is not enough memory for a width of {0} ids")]
     Memory(usize),
-    /// So many tokens are too long together.
+    /// This number of tokens is too long in total.
     #[error("the {0} tokens have more than the 16,777,216 bytes that a vocabulary may have")]
     TooLarge(usize),
     /// Bytes of UTF-8 without a token of their own, ascending.

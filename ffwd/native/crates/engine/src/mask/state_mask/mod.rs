@@ -210,7 +210,7 @@ impl Masker {
             self.collect_all(automaton, state)?
         };
         // Except for the few tokens in which one key ends and a possibly equal one begins, or in
-        // which an item ends that the next must differ from.
+        // which an item ends before one that must differ.
         let mut doubtful = doubtful.to_vec();
         let mut ruled_out = None;
         if has_history && !rivalled.is_empty() {
@@ -635,7 +635,7 @@ fn add_without(
     }
 }
 
-/// Adds the continuations after an item that later ones are compared with. Tokens that may depend
+/// Adds the continuations after an item with which later ones are compared. Tokens that may depend
 /// on the item are doubtful only after an unknown item, unless the array requires a repetition.
 fn add_compared(
     builder: &mut TokenMaskBuilder,

@@ -75,7 +75,7 @@ pub(super) enum Asked {
     All,
 }
 
-/// What a search may take to show that an expression is empty.
+/// The effort of a search that shows that an expression is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Patience {
     /// Whatever it takes: what is empty is not searched.

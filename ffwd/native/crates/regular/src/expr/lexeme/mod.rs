@@ -81,7 +81,7 @@ pub struct LexemeSpec {
     pub follow: Option<ByteSet>,
     /// Whether only the lexeme itself can follow it: then its own first bytes do.
     pub follows_itself: bool,
-    /// Where the lexeme ends among the positions that the languages allow.
+    /// The rule by which the lexeme ends among the positions that the languages allow.
     pub ends: Ends,
 }
 

@@ -5,7 +5,7 @@
 //! greatest exponent that may follow.
 //!
 //! A number is in the language exactly if it is less than `LIMIT_DIGITS` × 10^292, with two
-//! theoretical exceptions: the part before the exponent must be less by itself, and leading zeros
+//! theoretical exceptions. The part before the exponent must be less by itself, and leading zeros
 //! of a fraction count up to the 400th.
 
 use std::cmp::Ordering;

@@ -3,9 +3,9 @@
 //! A regular expression for the multiples of 7 grows with the square of 7, and one for those
 //! between two bounds with their digits too. The state of this language is the relevant part of the
 //! digits so far, and its derivative is arithmetic. Nothing is built in advance, whatever the
-//! modulus. Whether some text completes a prefix is decided by arithmetic as well: with a fixed
-//! number of further digits, the values are a run of consecutive integers in units of the last
-//! decimal, and the first of them that satisfies all constraints is searched.
+//! modulus. Arithmetic also decides whether some text completes a prefix. With a fixed number of
+//! further digits, the values are consecutive integers in units of the last decimal. The search
+//! finds the first that satisfies all constraints.
 
 mod shortest;
 

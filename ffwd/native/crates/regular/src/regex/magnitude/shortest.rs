@@ -47,7 +47,7 @@ impl Magnitude {
         if let Some(high) = &self.rules.high {
             return high.integers;
         }
-        // With so many more than a bound has, each step has a multiple among those that there are.
+        // With this many digits more than a bound has, there is a multiple of each step.
         let low = self.rules.low.as_ref().map_or(0, |low| low.integers);
         let steps = self.rules.step.iter().chain(&self.rules.excluded_steps);
         let digits: usize = steps.map(|step| step.bits() as usize / 3 + 1).sum();
