@@ -1,8 +1,8 @@
-"""What vLLM's manager does with grammars in every step, in one native call.
+"""One native call for what vLLM's manager does with grammars in every step.
 
-vLLM fills a row at a time in Python. Where all grammars of a batch are ffwd's, `StepRows.fill`
-fills all rows, and walks over the drafts of all requests, without the interpreter lock. Any other
-batch takes vLLM's own path.
+vLLM fills a row at a time in Python. If all grammars of a batch are ffwd's, `StepRows.fill` fills
+all rows, and walks over the drafts of all requests, without the interpreter lock. Any other batch
+takes vLLM's own path.
 """
 
 import functools
@@ -119,7 +119,7 @@ def _are_ours(manager: Any, grammars: list[Any]) -> bool:
 
 
 def _forget(manager: Any) -> None:
-    """Let nothing be known of the rows: vLLM writes to them itself, or nobody knows."""
+    """Forget the contents of the rows: vLLM writes to them itself, or a call has failed."""
     manager._ffwd_bitmask = None
 
 

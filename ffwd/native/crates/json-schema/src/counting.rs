@@ -217,7 +217,7 @@ impl Solver {
         schema: SchemaId,
         enough: u64,
         visits: usize,
-    ) -> Result<Option<Count>, SchemaError> {
+    ) -> Result<Option<Count>> {
         if let Some(known) = self.known_count(schema, enough) {
             return Ok(Some(known));
         }

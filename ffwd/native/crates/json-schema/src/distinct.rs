@@ -75,7 +75,7 @@ impl Solver {
         &mut self,
         context: Context<'_>,
         spec: &ArraySpec,
-    ) -> Result<Option<Vec<ValueId>>, SchemaError> {
+    ) -> Result<Option<Vec<ValueId>>> {
         let mut source = Source::Soon { gave_up: false };
         let filling = Filling::new(self, context, &mut source, spec, MAX_CONTESTED)?;
         Ok(match source {

@@ -247,7 +247,7 @@ impl<O: On> Compared<'_, O> {
 
     /// How many items may have the member that a thread is in the middle of so that what follows
     /// tells the item from all of them.
-    fn rivals_with_room(&self, thread: &Thread) -> Result<u32, EngineError> {
+    fn rivals_with_room(&self, thread: &Thread) -> Result<u32> {
         // Within another item, what follows may have to differ from what is written here.
         let around = self.on.cell(self.on.level(thread.stack)).parent;
         Ok(match self.on.level(around) {

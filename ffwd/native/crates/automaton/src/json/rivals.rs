@@ -212,12 +212,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// The rivals of a container that some agree with so far.
-    fn member_rivals(
-        &self,
-        thread: &Thread,
-        history: UsedId,
-        item: &[u8],
-    ) -> Result<Rivals, EngineError> {
+    fn member_rivals(&self, thread: &Thread, history: UsedId, item: &[u8]) -> Result<Rivals> {
         let frame = self.on.cell(thread.stack).frame;
         let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { return Ok(Rivals::Some) };
         if matches!(frame, Frame::Value(_))

@@ -48,7 +48,7 @@ impl<O: On> Compared<'_, O> {
         Ok(room)
     }
 
-    fn find_room(&self, thread: &Thread) -> Result<u32, EngineError> {
+    fn find_room(&self, thread: &Thread) -> Result<u32> {
         let level = self.on.level(thread.stack);
         let Some(threads) = self.after_scalar(thread)? else { return Ok(0) };
         let mut parts = MAX_PARTS;
@@ -56,7 +56,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// What goes on after a scalar whatever it is; `None` if that depends on it.
-    fn after_scalar(&self, thread: &Thread) -> Result<Option<Threads>, EngineError> {
+    fn after_scalar(&self, thread: &Thread) -> Result<Option<Threads>> {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
         if self.on.lexeme(index).spec().languages.len() != 1 {
             return Ok(None);
@@ -72,12 +72,7 @@ impl<O: On> Compared<'_, O> {
 
     /// In how many ways the item at a level goes on with some threads, at least. No two of them make
     /// the same value: of texts that name different members, those of one order count.
-    fn count_ways(
-        &self,
-        mut threads: Threads,
-        level: StackId,
-        parts: &mut usize,
-    ) -> Result<u32, EngineError> {
+    fn count_ways(&self, mut threads: Threads, level: StackId, parts: &mut usize) -> Result<u32> {
         let height = self.on.cell(level).height;
         loop {
             if threads.is_empty() {

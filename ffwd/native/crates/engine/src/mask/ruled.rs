@@ -51,7 +51,7 @@ struct Out {
 }
 
 /// By the lexeme and its state, and how much of a token has been read.
-pub(super) type KnownReadable = FxHashMap<(u32, LexState, NodeId), Arc<Readable>>;
+pub(super) type KnownReadable = FxHashMap<(LexemeId, LexState, NodeId), Arc<Readable>>;
 
 /// The tokens at a node of the vocabulary's trie and below it that a lexeme reads.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ struct RuledPart {
     ruled: Arc<Ruled>,
     /// How many items may have it so that what follows tells the item from all of them.
     room: u32,
-    lexeme: u32,
+    lexeme: LexemeId,
 }
 
 impl Ruled {
@@ -136,7 +136,7 @@ impl RuledOut {
         masker: &Masker,
         automaton: &Automaton,
         rivalled: &SettledRivalled,
-    ) -> Result<Vec<TokenId>, EngineError> {
+    ) -> Result<Vec<TokenId>> {
         let mut tokens = Vec::new();
         let is_asked = |ruled: &Ruled| ruled.has_asked;
         for ruled in &self.found {
@@ -324,7 +324,7 @@ impl Masker {
         state: LexState,
         node: NodeId,
         tokens: &mut Vec<TokenId>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let found = self.find_readable(lexeme, state, node)?;
         tokens.extend(found.within);
         tokens.extend(found.leaving);
@@ -336,9 +336,9 @@ impl Masker {
     fn readable(
         &self,
         automaton: &Automaton,
-        (index, state): (u32, LexState),
+        (index, state): (LexemeId, LexState),
         node: NodeId,
-    ) -> Result<Arc<Readable>, EngineError> {
+    ) -> Result<Arc<Readable>> {
         let key = (index, state, node);
         if let Some(known) = self.readable.lock().get(&key) {
             return Ok(known.clone());
@@ -351,12 +351,7 @@ impl Masker {
         Ok(found)
     }
 
-    fn find_readable(
-        &self,
-        lexeme: &Lexeme,
-        state: LexState,
-        node: NodeId,
-    ) -> Result<Readable, EngineError> {
+    fn find_readable(&self, lexeme: &Lexeme, state: LexState, node: NodeId) -> Result<Readable> {
         let trie = self.vocabulary.trie();
         let mut found = Readable::default();
         let mut pending = vec![(node, state)];
@@ -381,9 +376,9 @@ impl Masker {
     fn leaving<'r>(
         &self,
         automaton: &Automaton,
-        index: u32,
+        index: LexemeId,
         ruled: &'r Ruled,
-    ) -> Result<&'r [TokenId], EngineError> {
+    ) -> Result<&'r [TokenId]> {
         if let Some(known) = ruled.leaving.get() {
             return Ok(known);
         }

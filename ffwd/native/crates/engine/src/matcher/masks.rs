@@ -7,7 +7,7 @@ use super::preamble::Stage;
 use super::{state_in, Matcher};
 use crate::engine::Generation;
 use crate::mask::token_set::{bits, clear_bits, set_bits, TokenMask};
-use ffwd_automaton::{EngineError, StateId};
+use ffwd_automaton::{EngineError, Result, StateId};
 use ffwd_tokenizer::canonical::Restricted;
 use ffwd_tokenizer::vocabulary::TokenId;
 
