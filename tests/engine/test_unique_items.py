@@ -206,6 +206,10 @@ def every(name: str) -> tuple[dict, list]:
             parts = [[{}, *({name: a} for a in LETTERS)] for name in "ab"]
             parts.append([{}, {"c": False}, {"c": True}])
             values = [a | b | c for a, b, c in itertools.product(*parts)]
+        case "members of kinds":
+            kinds = ["", "a", 3, None, True]
+            schema = closed(a={"enum": kinds}, b=closed(c={"enum": kinds}))
+            values = [{"a": a, "b": {"c": c}} for a in kinds for c in kinds]
         case "enumeration":
             # More than one group of alternatives has.
             pairs = itertools.product(LETTERS, repeat=2)
@@ -264,6 +268,7 @@ def test_enumeration_of_objects_is_used_up(vocabulary: ffwd.Vocabulary) -> None:
         "arrays in objects",
         "objects in arrays",
         "optional",
+        "members of kinds",
         "enumeration",
         "pairs within",
         "unique within",
@@ -293,6 +298,8 @@ def test_last_item_is_any_that_has_not_come(
         ]
         found = [at for at, bit in enumerate(mask_bits(matcher)) if bit]
         assert found == expected, begun
+        completion = matcher.shortest_completion()
+        assert b"".join(TEXTS[token] for token in completion if token < len(TEXTS)) in rests, begun
         matcher.rollback(len(begun))
 
 

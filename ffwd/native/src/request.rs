@@ -197,7 +197,8 @@ impl PyEngineRequest {
 
 /// The rows of an engine's bitmask, filled for all its requests at once.
 ///
-/// It remembers what each row holds and does not write that again. Call `forget` after anything else has written to the array.
+/// It remembers what each row holds and does not write that again. Call `forget` after anything
+/// else has written to the array.
 ///
 /// Args:
 ///     bitmask: A numpy array, int32 `[rows, words]`, C-contiguous.

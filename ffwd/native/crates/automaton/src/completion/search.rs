@@ -425,10 +425,7 @@ impl Completing<'_> {
                     if lexeme.spec().ends != Ends::Anywhere && !ending.end.is_final() {
                         edge.to.2 = Some((index, ending.end));
                     }
-                    // An item that repeats an earlier one has no continuation.
-                    if !self.automaton.has_history(thread.stack)
-                        || !self.automaton.starts(edge.to.0)?.is_empty()
-                    {
+                    if !self.automaton.has_history(thread.stack) || self.goes_on(&edge)? {
                         edges.push(edge);
                     }
                 }
@@ -444,6 +441,13 @@ impl Completing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether something can follow. Behind an item that came, and behind a member that leaves only
+    /// such items, nothing can.
+    fn goes_on(&self, edge: &Edge) -> Result<bool> {
+        let (stack, transcript, _) = edge.to;
+        Ok(!self.automaton.following_alive(stack, transcript, true)?.is_empty())
     }
 
     /// The end of an item that must differ from earlier ones, which may include the shortest
@@ -471,7 +475,7 @@ impl Completing<'_> {
         for (rest, end) in if state.is_final() { &ends[..] } else { &endings[..] } {
             let text: Arc<[u8]> = [&beginning[..], rest].concat().into();
             let edge = self.ended(thread, &text, lexeme.accept(*end), end.is_final())?;
-            if !self.automaton.starts(edge.to.0)?.is_empty() {
+            if self.goes_on(&edge)? {
                 return Ok(Some(edge));
             }
         }
@@ -503,7 +507,7 @@ impl Completing<'_> {
                 if next.accepts() {
                     let (text, accept) = (Arc::from(&text[..]), lexeme.accept(next));
                     let edge = self.ended(thread, &text, accept, next.is_final())?;
-                    if !self.automaton.starts(edge.to.0)?.is_empty() {
+                    if self.goes_on(&edge)? {
                         edges.push(edge);
                         found += 1;
                     }
