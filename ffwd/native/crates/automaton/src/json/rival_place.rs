@@ -372,14 +372,6 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// What a scalar can become from a place, and a state of its lexeme, on.
-    pub fn left_at(
-        &self,
-        place: RivalPlace,
-        (index, state): (u32, LexState),
-    ) -> Result<Left, EngineError> {
-        self.scalar_left(place, (index, state))
-    }
-
     pub(crate) fn scalar_left(
         &self,
         place: RivalPlace,

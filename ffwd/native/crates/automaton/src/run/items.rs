@@ -101,6 +101,6 @@ impl Items<'_> {
 
     /// What a scalar can become from a place, and a state of its lexeme, on.
     pub fn left_at(&self, place: RivalPlace, scalar: (u32, LexState)) -> Result<Left, EngineError> {
-        self.0.map_or(Ok(Left::Something), |compared| compared.left_at(place, scalar))
+        self.0.map_or(Ok(Left::Something), |compared| compared.scalar_left(place, scalar))
     }
 }
