@@ -367,11 +367,7 @@ impl<O: On> Compared<'_, O> {
         place.is_used(&self.json.histories)
     }
 
-    /// Returns the values that a scalar can still become, from a place and a state of its lexeme.
-    pub fn left_at(&self, place: RivalPlace, (index, state): (LexemeId, LexState)) -> Result<Left> {
-        self.scalar_left(place, (index, state))
-    }
-
+    /// What a scalar can become from a place, and a state of its lexeme, on.
     pub(crate) fn scalar_left(
         &self,
         place: RivalPlace,

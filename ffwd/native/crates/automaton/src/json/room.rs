@@ -50,70 +50,79 @@ impl<O: On> Compared<'_, O> {
 
     fn find_room(&self, thread: &Thread) -> Result<u32> {
         let level = self.on.level(thread.stack);
-        let Some(threads) = self.after_scalar(thread)? else { return Ok(0) };
+        let Some(threads) = after_scalar(*self, thread)? else { return Ok(0) };
         let mut parts = MAX_PARTS;
-        self.count_ways(threads, level, &mut parts)
+        count_ways(*self, threads, level, &mut parts)
     }
+}
 
-    /// What goes on after a scalar whatever it is; `None` if that depends on it.
-    fn after_scalar(&self, thread: &Thread) -> Result<Option<Threads>> {
-        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
-        if self.on.lexeme(index).spec().languages.len() != 1 {
-            return Ok(None);
+/// What goes on after a scalar whatever it is; `None` if that depends on it.
+fn after_scalar<O: On>(
+    Compared { json, on }: Compared<'_, O>,
+    thread: &Thread,
+) -> Result<Option<Threads>> {
+    let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
+    if on.lexeme(index).spec().languages.len() != 1 {
+        return Ok(None);
+    }
+    let ends_item = on.cell(thread.stack).ends_compared_item;
+    let text = match ends_item && json.ends_compared_item(on, thread)? {
+        true => thread.transcript,
+        false => thread.text,
+    };
+    let after = on.exit(thread.stack, thread.lexeme, 1, text)?;
+    Ok(Some(on.following(after, TextId::ANY)?))
+}
+
+/// In how many ways the item at a level goes on with some threads, at least. No two of them make
+/// the same value: of texts that name different members, those of one order count.
+fn count_ways<O: On>(
+    compared: Compared<'_, O>,
+    mut threads: Threads,
+    level: StackId,
+    parts: &mut usize,
+) -> Result<u32> {
+    let Compared { json, on } = compared;
+    let height = on.cell(level).height;
+    loop {
+        if threads.is_empty() {
+            return Ok(0);
         }
-        let ends_item = self.on.cell(thread.stack).ends_compared_item;
-        let text = match ends_item && self.json.ends_compared_item(self.on, thread)? {
-            true => thread.transcript,
-            false => thread.text,
-        };
-        let after = self.on.exit(thread.stack, thread.lexeme, 1, text)?;
-        Ok(Some(self.on.following(after, TextId::ANY)?))
-    }
-
-    /// In how many ways the item at a level goes on with some threads, at least. No two of them make
-    /// the same value: of texts that name different members, those of one order count.
-    fn count_ways(&self, mut threads: Threads, level: StackId, parts: &mut usize) -> Result<u32> {
-        let height = self.on.cell(level).height;
-        loop {
-            if threads.is_empty() {
-                return Ok(0);
+        if threads.iter().any(|thread| on.cell(thread.stack).height <= height) {
+            return Ok(1);
+        }
+        if let Some(index) = scalar_start(compared, &threads) {
+            let own = count_scalars(json, on.lexeme(index))?;
+            // Items of an array within must differ from each other, and not all of them do.
+            if own >= MANY || *parts == 0 || on.level(threads[0].stack) != level {
+                return Ok(own);
             }
-            if threads.iter().any(|thread| self.on.cell(thread.stack).height <= height) {
-                return Ok(1);
+            *parts -= 1;
+            let Some(after) = after_scalar(compared, &threads[0])? else { return Ok(own) };
+            let more = count_ways(compared, after, level, parts)?;
+            return Ok(own.saturating_mul(more.max(1)).min(MANY));
+        }
+        // What must come is no choice: only the meter bounds how much of it is read.
+        let mut bytes: SmallVec<[u8; 16]> = SmallVec::new();
+        let is_listed = list_bytes(on, Some(json), &threads, &mut bytes)?;
+        if let (true, [byte]) = (is_listed, &bytes[..]) {
+            meter::charge(1)?;
+            threads = on.step(&threads, *byte)?;
+            continue;
+        }
+        let punctuation = if is_listed { &bytes[..] } else { b",]}:\"{[" };
+        let mut most = 0;
+        for &byte in punctuation {
+            if *parts == 0 {
+                break;
             }
-            if let Some(index) = scalar_start(*self, &threads) {
-                let own = count_scalars(self.json, self.on.lexeme(index))?;
-                // Items of an array within must differ from each other, and not all of them do.
-                if own >= MANY || *parts == 0 || self.on.level(threads[0].stack) != level {
-                    return Ok(own);
-                }
+            let next = on.step(&threads, byte)?;
+            if !next.is_empty() {
                 *parts -= 1;
-                let Some(after) = self.after_scalar(&threads[0])? else { return Ok(own) };
-                let more = self.count_ways(after, level, parts)?;
-                return Ok(own.saturating_mul(more.max(1)).min(MANY));
+                most = most.max(count_ways(compared, next, level, parts)?);
             }
-            // What must come is no choice: only the meter bounds how much of it is read.
-            let mut bytes: SmallVec<[u8; 16]> = SmallVec::new();
-            let is_listed = list_bytes(self.on, Some(self.json), &threads, &mut bytes)?;
-            if let (true, [byte]) = (is_listed, &bytes[..]) {
-                meter::charge(1)?;
-                threads = self.on.step(&threads, *byte)?;
-                continue;
-            }
-            let punctuation = if is_listed { &bytes[..] } else { b",]}:\"{[" };
-            let mut most = 0;
-            for &byte in punctuation {
-                if *parts == 0 {
-                    break;
-                }
-                let next = self.on.step(&threads, byte)?;
-                if !next.is_empty() {
-                    *parts -= 1;
-                    most = most.max(self.count_ways(next, level, parts)?);
-                }
-            }
-            return Ok(most);
         }
+        return Ok(most);
     }
 }
 

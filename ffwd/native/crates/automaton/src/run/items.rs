@@ -100,8 +100,8 @@ impl Items<'_> {
         self.0.map_or(u32::MAX, |compared| compared.most_items(place, goes_on))
     }
 
-    /// Returns the values that a scalar can still become, from a place and a state of its lexeme.
+    /// What a scalar can become from a place, and a state of its lexeme, on.
     pub fn left_at(&self, place: RivalPlace, scalar: (LexemeId, LexState)) -> Result<Left> {
-        self.0.map_or(Ok(Left::Something), |compared| compared.left_at(place, scalar))
+        self.0.map_or(Ok(Left::Something), |compared| compared.scalar_left(place, scalar))
     }
 }
