@@ -1,8 +1,8 @@
-"""What vLLM's manager does with grammars in every step, in one native call.
+"""One native call per step of vLLM: bitmasks, drafts and accepted tokens.
 
-vLLM fills a row at a time in Python. Where all grammars of a batch are ffwd's, `StepRows.fill`
-fills all rows, and walks over the drafts of all requests, without the interpreter lock. Any other
-batch takes vLLM's own path.
+vLLM fills a row at a time in Python. `StepRows.fill` fills all rows of a batch whose grammars are
+all ffwd's, and walks over the drafts of all requests, without the interpreter lock. Any other batch
+takes vLLM's own path.
 """
 
 import functools
@@ -114,7 +114,7 @@ def _are_ours(manager: Any, grammars: list[Any]) -> bool:
 
 
 def _forget(manager: Any) -> None:
-    """Let nothing be known of the rows: vLLM writes to them itself, or nobody knows."""
+    """Forget what the rows hold: vLLM writes to them itself, or a call failed in between."""
     manager._ffwd_bitmask = None
 
 

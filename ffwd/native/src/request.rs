@@ -76,7 +76,7 @@ impl PyEngineRequest {
         Ok(Self { request, grammar: grammar.clone().unbind() })
     }
 
-    /// A copy of its matcher, which knows no stop tokens.
+    /// Return a copy of its matcher, which knows no stop tokens.
     fn matcher(&self, py: Python<'_>) -> PyMatcher {
         PyMatcher::new(self.request.matcher().clone(), self.grammar.clone_ref(py))
     }
@@ -159,7 +159,7 @@ impl PyEngineRequest {
 
     /// Build what the first steps are likely to need; return how many states that were.
     ///
-    /// Whoever does not call it waits for the same later, a mask at a time. The interpreter lock is
+    /// Without this call, later calls build the same when they need it. The interpreter lock is
     /// released.
     ///
     /// Args:
@@ -197,8 +197,8 @@ impl PyEngineRequest {
 
 /// The rows of an engine's bitmask, filled for all its requests at once.
 ///
-/// It remembers what each row holds and does not write that again. So nobody else may write to the
-/// array, or `forget` must be called then.
+/// It remembers what each row holds and does not write that again. Call `forget` after anything else
+/// has written to the array.
 ///
 /// Args:
 ///     bitmask: A numpy array, int32 `[rows, words]`, C-contiguous.
