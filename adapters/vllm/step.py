@@ -114,7 +114,7 @@ def _are_ours(manager: Any, grammars: list[Any]) -> bool:
 
 
 def _forget(manager: Any) -> None:
-    """Forget what the rows hold: vLLM writes to them itself, or a call failed in between."""
+    """Forget what the rows hold: vLLM writes to them itself, or a call failed."""
     manager._ffwd_bitmask = None
 
 
