@@ -9,6 +9,7 @@ import pytest
 import ffwd
 import ffwd.adapters
 from ffwd import _native
+from ffwd.engine import EngineRequest, StepRows
 from ffwd.streaming import DecodeStream, Sequence, StopSequenceDecoder
 from ffwd.view import Recorder
 
@@ -63,6 +64,8 @@ def test_reprs_of_the_core() -> None:
         repr(stops): "StopSequenceDecoder(num_tokens=1, stopped=True)",
         repr(stream): "DecodeStream(pending_bytes=1)",
         repr(builder): "GrammarBuilder(nodes=1)",
+        repr(StepRows(ffwd.allocate_bitmask(2, 64))): "StepRows(rows=2, words=2)",
+        repr(EngineRequest(compiled)): "EngineRequest(num_tokens=0, is_terminated=False)",
         repr(_native.CompileMeter()): "CompileMeter(steps=0)",
         repr(Recorder(vocabulary, title="a")): "Recorder(title='a', num_steps=0)",
         repr(Sequence(decoder, prompt_ids=[65])): "TokenSequence(1 tokens of a prompt, 0 after it)",

@@ -62,7 +62,7 @@ def _tokenizer(source: str) -> Any:
     from ffwd.cli.output import Failure
 
     try:
-        return AutoTokenizer.from_pretrained(source)
+        return AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=True)
     # What transformers raises depends on what is wrong with which file.
     except Exception as error:
         text = f"{source}: {type(error).__name__}: {error}"

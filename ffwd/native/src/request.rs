@@ -344,4 +344,8 @@ impl PyStepRows {
         }
         Ok((used, refused, rejected))
     }
+
+    fn __repr__(&self) -> String {
+        format!("StepRows(rows={}, words={})", self.held.len(), self.words)
+    }
 }
