@@ -614,7 +614,7 @@ class StepRows:
         self,
         requests: list[Any],
         drafts: list[Any] | None = None,
-        bounds: Sequence[tuple[int, int, int, Sequence[int]]] = (),
+        bounds: Sequence[tuple[int, int, int, Sequence[int]]] = ...,
         *,
         stride: int | None = None,
         threads: int = 1,
