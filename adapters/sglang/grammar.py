@@ -19,7 +19,7 @@ import ffwd
 from ffwd import CompiledGrammar, FfwdError
 from ffwd.adapters.logits import apply_token_bitmask_inplace
 from ffwd.adapters.shared.matcher import RequestMatcher
-from ffwd.adapters.shared.metrics import process_metrics
+from ffwd.adapters.shared.metrics import mask_seconds
 from ffwd.adapters.shared.requests import GrammarRequest
 
 _logger = logging.getLogger(__name__)
@@ -129,6 +129,7 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
                 matchers.append(entry.grammar._matcher.matcher)
             else:
                 entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
+        observed = mask_seconds()
         began = time.perf_counter()
         try:
             ffwd.fill_bitmasks(matchers, vocab_mask, rows, threads=_THREADS)
@@ -137,7 +138,8 @@ class FfwdGrammar(BaseGrammarObject):  # type: ignore[misc]
             for entry in entries:
                 if isinstance(entry.grammar, FfwdGrammar):
                     entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
-        process_metrics().mask_seconds.observe(time.perf_counter() - began)
+        if observed is not None:
+            observed.observe(time.perf_counter() - began)
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:

@@ -9,10 +9,11 @@
 """
 
 import functools
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Histogram
 
 _COMPILING = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0)
 _MASKS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.1, 1.0)
@@ -59,33 +60,32 @@ class GrammarMetrics:
         self._refusals.labels(type(error).__name__).inc()
 
 
-class EngineMetrics(GrammarMetrics):
-    """Times masks as well.
-
-    Attributes:
-        mask_seconds: Who fills the masks of a step observes how long that took.
-
-    """
-
-    def __init__(self, registry: "CollectorRegistry") -> None:
-        from prometheus_client import Histogram
-
-        super().__init__(registry)
-        self.mask_seconds = Histogram(
-            "mask_seconds",
-            "Time of the masks of a step.",
-            namespace="ffwd",
-            registry=registry,
-            buckets=_MASKS,
-        )
-
-
 @functools.cache
-def process_metrics() -> EngineMetrics:
+def process_metrics() -> GrammarMetrics:
     """Return the metrics in the registry of this process, beside those of its engine.
 
     If `PROMETHEUS_MULTIPROC_DIR` is set, the engine shows those of all its processes.
     """
     from prometheus_client import REGISTRY
 
-    return EngineMetrics(REGISTRY)
+    return GrammarMetrics(REGISTRY)
+
+
+@functools.cache
+def mask_seconds() -> "Histogram | None":
+    """Return the histogram of the time that a step's masks take.
+
+    It is None unless `PROMETHEUS_MULTIPROC_DIR` is set: no page shows it otherwise, since masks are
+    not filled in the process that serves the page.
+    """
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return None
+    from prometheus_client import REGISTRY, Histogram
+
+    return Histogram(
+        "mask_seconds",
+        "Time of the masks of a step.",
+        namespace="ffwd",
+        registry=REGISTRY,
+        buckets=_MASKS,
+    )

@@ -14,7 +14,7 @@ from typing import Any
 
 from vllm.v1.structured_output.utils import strip_speculative_padding
 
-from ffwd.adapters.shared.metrics import process_metrics
+from ffwd.adapters.shared.metrics import mask_seconds
 from ffwd.adapters.vllm.grammar import FfwdGrammar
 from ffwd.engine import StepRows
 
@@ -58,9 +58,7 @@ class _Bitmask:
         self.tensor = manager._grammar_bitmask
         self.array = self.tensor.numpy()
         self.rows = StepRows(self.array)
-        # Otherwise the metrics of the engine's process are on no page.
-        has_readers = "PROMETHEUS_MULTIPROC_DIR" in os.environ
-        self.seconds = process_metrics().mask_seconds if has_readers else None
+        self.seconds = mask_seconds()
 
 
 def _in_one_call(original: Callable[..., Any]) -> Callable[..., Any]:
