@@ -1,18 +1,20 @@
 """A hook of mkdocs: what the docstrings of the native module say, where a page asks for it.
 
 The tools that read sources do not read Rust, so the compiled module is asked. A page names a class
-or a function by a line `<!-- native: Matcher -->`.
+or a function by a line `<!-- native: Matcher -->`, or `<!-- native: engine.StepRows -->`.
 """
 
 import inspect
 import re
+from operator import attrgetter
 from typing import Any
 
 import ffwd
+import ffwd.engine
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes):$", re.MULTILINE)
 _ITEM = re.compile(r"^ {4}(\w+): ", re.MULTILINE)
-_ASKED = re.compile(r"^<!-- native: (\w+) -->$", re.MULTILINE)
+_ASKED = re.compile(r"^<!-- native: ([\w.]+) -->$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -21,7 +23,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _described(name: str) -> str:
-    value = getattr(ffwd, name)
+    value: Any = attrgetter(name)(ffwd)
     lines = [f"## `ffwd.{name}`", "", _text(value)]
     if not inspect.isclass(value):
         return "\n".join(lines)
