@@ -37,7 +37,7 @@ class ServerMetrics:
             "forced_tokens", "Tokens of answers that took no forward pass of their own."
         )
         self.forward_passes = counter("forward_passes", "Forward passes of the model.")
-        self.late_masks = counter("late_masks", "Masks that a forward pass did not wait for.")
+        self.late_masks = counter("late_masks", "Tokens and masks that were not waited for.")
         self.mask_seconds = histogram(
             "mask_seconds",
             "Time of accepting and forcing tokens and finding masks, for texts of one grammar.",

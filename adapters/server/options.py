@@ -30,8 +30,8 @@ class ServerOptions:
         write_timeout: Seconds in which a client must take what is sent to it.
         prefill_tokens: How many tokens of prompts one forward pass may have, so that a long prompt
             does not keep the answers of others waiting.
-        late: Seconds that a forward pass waits for masks. Texts whose masks take longer join a
-            later pass.
+        late: Seconds that a forward pass waits for forced tokens, and again for masks. Texts that
+            take longer join a later pass.
         compile_threads: How many grammars that need least are compiled at the same time. Those that
             need more follow each other in one of two threads of lower priority, and requests
             without a grammar that has to be compiled wait for none of them.

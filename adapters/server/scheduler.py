@@ -1,18 +1,22 @@
 """The thread that runs the model: continuous batching, with masks computed in parallel.
 
-In each round, sequences join and leave. Those with a mask go through the model together, and a
-token is chosen for each with fresh logits. Other threads accept it, append forced tokens and
-compute the next mask. A pass waits a moment for masks, and then runs without the sequences whose
-masks are late, so a slow grammar delays its own sequence only.
+In each round, sequences join and leave, and go through the model together. Other threads have
+accepted their last tokens and appended the forced ones; they compute the masks while the model
+runs. Then a token is chosen for each. A pass waits a moment for tokens at its beginning, and for
+masks at its end. A sequence whose tokens are late joins a later pass, and one whose mask is late
+keeps its logits, so a slow grammar delays its own sequence only.
 """
 
 import logging
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+
+import torch
 
 from ffwd.adapters.server.errors import ApiError, internal, late, stopping
 from ffwd.adapters.server.lanes import Job, ReplacingLane, heavy_lane
@@ -39,9 +43,15 @@ class _Work:
     waited_for: bool
     job: Job | None = None
     """In the quick lane."""
+    settled: bool = False
+    """Whether a pass may take their tokens."""
     seconds: float = 0.0
     processor_seconds: float = 0.0
     """Which do not grow because others keep the machine busy."""
+    tokens: int = 0
+    """How many came."""
+    forced: int = 0
+    """How many of them were forced."""
     error: BaseException | None = None
 
 
@@ -76,6 +86,8 @@ class Scheduler:
         self._done: deque[_Work] = deque()
         self._running: list[Text] = []
         self._work: set[_Work] = set()
+        self._settled = False
+        """Whether tokens were settled since the round began."""
         self._stopping = False
         self._fast = ReplacingLane("mask", options.mask_threads)
         self._slow = heavy_lane("mask", _SLOW_THREADS)
@@ -145,18 +157,25 @@ class Scheduler:
             self._drop_all(internal(error))
 
     def _round(self) -> None:
+        self._settled = False
         self._retire()
         self._admit()
         self._collect()
         self._replace()
-        ready = [text for text in self._running if text.ready and text.open]
+        held = [text for text in self._running if text.logits is not None and text.ready]
+        if held:
+            self._choose(
+                held, torch.stack([text.logits for text in held if text.logits is not None])
+            )
+        ready = [text for text in self._running if text.settled and text.open and text.pending]
         if ready:
             self._pass(ready)
+        if held or ready:
             return
         if not self._running:
             self._model.release()
         with self._changed:
-            if not self._done and not self._stopping and not self._has_new():
+            if not (self._done or self._settled or self._stopping or self._has_new()):
                 self._changed.wait(self._pause())
 
     def _pause(self) -> float | None:
@@ -186,8 +205,7 @@ class Scheduler:
             if not (text.finished or text.cancelled):
                 slot += 1
                 continue
-            self._metrics.completion_tokens.inc(text.num_tokens)
-            self._metrics.forced_tokens.inc(text.forced)
+            text.logits = None
             moved = self._running.pop()
             if moved is not text:
                 self._model.move(len(self._running), slot, moved.in_cache)
@@ -210,24 +228,25 @@ class Scheduler:
         return (len(self._running) + 1) * longest <= self._max_cached
 
     def _collect(self) -> None:
-        """Wait a moment for masks, and return the finished ones."""
+        """Wait a moment for accepted and forced tokens."""
+        self._await(lambda: [work for work in self._work if work.waited_for and not work.settled])
+
+    def _await(self, outstanding: Callable[[], list[_Work]]) -> None:
+        """Wait a moment for threads; those that take longer are waited for no more."""
         until = time.monotonic() + self._options.late
         with self._changed:
-            while not self._stopping and any(work.waited_for for work in self._work):
-                self._take_done()
+            self._take_done()
+            while not self._stopping and (missing := outstanding()):
                 left = until - time.monotonic()
-                outstanding = [work for work in self._work if work.waited_for]
-                if not outstanding:
-                    break
                 if left > 0:
                     self._changed.wait(left)
+                    self._take_done()
                     continue
-                for work in outstanding:
+                for work in missing:
                     work.waited_for = False
                     self._metrics.late_masks.inc(len(work.texts))
                     for text in work.texts:
                         text.late = ON_TIME_AGAIN
-            self._take_done()
 
     def _replace(self) -> None:
         """Replace threads that are stuck in one mask."""
@@ -241,10 +260,12 @@ class Scheduler:
             work = self._done.popleft()
             self._work.discard(work)
             self._metrics.mask_seconds.observe(work.seconds)
+            self._metrics.completion_tokens.inc(work.tokens)
+            self._metrics.forced_tokens.inc(work.forced)
             for text in work.texts:
                 if work.error is not None:
                     text.fail(internal(work.error))
-                text.ready = True
+                text.settled = text.ready = True
                 if text.late and work.seconds < self._options.late:
                     text.late -= 1
                 if work.processor_seconds >= self._options.late:
@@ -253,69 +274,54 @@ class Scheduler:
                     text.heavy -= 1
 
     def _pass(self, ready: list[Text]) -> None:
-        """Return one forward pass over short chunks, and some over parts of long ones."""
+        """Run the model over what the sequences have, in as few padded passes as pay."""
         slots = {id(text): slot for slot, text in enumerate(self._running)}
-        size = self._options.prefill_tokens
-        width = self._width([min(text.pending, size) for text in ready])
-        short = [text for text in ready if text.pending <= width]
-        long = [text for text in ready if text.pending > width]
-        if short:
-            self._forward(short, slots, width)
-        # The first ones; the others wait for a later round.
-        long.sort(key=lambda text: text.deadline)
-        room = size
-        while long and room > 0:
-            taken, widest = self._neighbours(long, slots)
-            self._forward(taken, slots, widest)
-            room -= widest * len(taken)
-            gone = {id(text) for text in taken}
-            long = [text for text in long if id(text) not in gone]
+        room = self._options.prefill_tokens
+        taken: dict[int, list[Text]] = {}
+        # No token of an answer waits for prompts: those have their turns, the earliest first.
+        for text in sorted(ready, key=lambda text: (text.pending > 1, text.deadline)):
+            width = min(text.pending, self._options.prefill_tokens)
+            if width == 1 or room == self._options.prefill_tokens or width <= room:
+                taken.setdefault(width, []).append(text)
+                room -= width if width > 1 else 0
+        for widths in self._passes({width: len(texts) for width, texts in taken.items()}):
+            texts = [text for width in widths for text in taken[width]]
+            self._forward(sorted(texts, key=lambda text: slots[id(text)]), slots, max(widths))
 
-    def _width(self, pending: list[int]) -> int:
-        """Return the most input tokens of sequences that share a forward pass.
+    def _passes(self, counts: dict[int, int]) -> list[list[int]]:
+        """Group the counts of new tokens, and of the sequences that have each, by forward passes.
 
-        All sequences are padded to the widest, so one with many forced tokens may be faster alone.
-        The estimate counts the work in tokens, and the fixed cost of a pass.
+        All sequences of a pass are padded to the widest. The cost is counted in tokens, with the
+        fixed cost of a pass.
         """
-        count, beside = len(pending), self._model.pass_tokens
-        best, least = 0, float("inf")
-        for width in sorted({0, *pending}):
-            # At most as long as a part of a prompt may delay the others.
-            if count * width > max(self._options.prefill_tokens, count):
-                break
-            apart = [tokens + beside for tokens in pending if tokens > width]
-            cost = sum(apart) + (count * width + beside if width else 0)
-            if cost < least:
-                best, least = width, cost
-        return best
-
-    def _neighbours(self, long: list[Text], slots: dict[int, int]) -> tuple[list[Text], int]:
-        """Return the first sequence and those in the next slots that fit."""
-        size = self._options.prefill_tokens
-        taken, widest = [long[0]], min(long[0].pending, size)
-        waiting = {slots[id(text)]: text for text in long}
-        slot = slots[id(long[0])] + 1
-        while slot in waiting:
-            pending = min(waiting[slot].pending, size)
-            wider = max(widest, pending)
-            # Not if the padding would cost more than a pass.
-            padding = wider * (len(taken) + 1) - widest * len(taken) - pending
-            if wider * (len(taken) + 1) > size or padding > self._model.pass_tokens:
-                break
-            taken.append(waiting[slot])
-            widest, slot = wider, slot + 1
-        return taken, widest
+        widths = sorted(counts)
+        # Of the first so many widths: the least cost, and where the last pass begins.
+        best: list[tuple[int, int]] = [(0, 0)]
+        for last, width in enumerate(widths, 1):
+            rows, found = 0, (sys.maxsize, 0)
+            for first in range(last - 1, -1, -1):
+                rows += counts[widths[first]]
+                # At most as long as a part of a prompt may delay the others.
+                if first < last - 1 and rows * width > self._options.prefill_tokens:
+                    break
+                cost = best[first][0] + rows * width + self._model.pass_tokens
+                found = min(found, (cost, first))
+            best.append(found)
+        passes: list[list[int]] = []
+        last = len(widths)
+        while last:
+            first = best[last][1]
+            passes.append(widths[first:last])
+            last = first
+        return passes[::-1]
 
     def _forward(self, texts: list[Text], slots: dict[int, int], width: int) -> None:
-        places = {slots[id(text)]: text for text in texts}
-        first, last = min(places), max(places) + 1
-        chunks: list[list[int]] = []
-        for slot in range(first, last):
-            text = places.get(slot)
-            chunks.append([] if text is None else text.ids[text.in_cache : text.in_cache + width])
-        held = [text.in_cache for text in self._running[first:last]]
+        """Continue texts, in the order of their slots, by at most `width` tokens."""
+        chunks = [text.ids[text.in_cache : text.in_cache + width] for text in texts]
         try:
-            logits = self._model.logits(first, held, chunks)
+            logits = self._model.logits(
+                [slots[id(text)] for text in texts], [text.in_cache for text in texts], chunks
+            )
         except Exception as error:
             _log.exception("a forward pass failed")
             for text in texts:
@@ -323,14 +329,33 @@ class Scheduler:
             return
         self._metrics.forward_passes.inc()
         self._metrics.batch.observe(len(texts))
-        whole: list[Text] = []
-        for slot, text in sorted(places.items()):
-            text.in_cache += len(chunks[slot - first])
-            if not text.pending:
-                whole.append(text)
-        if not whole:
+        for text, chunk in zip(texts, chunks, strict=True):
+            text.in_cache += len(chunk)
+        rows = [row for row, text in enumerate(texts) if not text.pending]
+        if not rows:
             return
-        rows = [slots[id(text)] - first for text in whole]
+        whole = {id(texts[row]) for row in rows}
+        self._await(
+            lambda: [
+                work
+                for work in self._work
+                if work.waited_for and any(id(text) in whole for text in work.texts)
+            ]
+        )
+        now = [row for row in rows if texts[row].ready]
+        for row in rows:
+            if not texts[row].ready:
+                texts[row].logits = logits[row].clone()
+        self._choose([texts[row] for row in now], logits[now])
+
+    def _choose(self, texts: list[Text], logits: torch.Tensor) -> None:
+        """Choose the next token of each text that goes on."""
+        rows = [row for row, text in enumerate(texts) if text.open]
+        for text in texts:
+            text.logits = None
+        if not rows:
+            return
+        whole = [texts[row] for row in rows]
         masks = [text.mask for text in whole if text.mask is not None]
         tokens = choose(
             logits[rows], masks, [text.sampling for text in whole], vocab_size=self._vocab_size
@@ -349,7 +374,7 @@ class Scheduler:
         """Let texts accept their tokens, those of one grammar together."""
         groups: dict[tuple[int, bool, bool], tuple[list[Text], list[int | None]]] = {}
         for text, token in zip(texts, tokens, strict=True):
-            text.ready = False
+            text.ready = text.settled = False
             kind = (id(text.grammar), text.late > 0, text.heavy > 0)
             group = groups.setdefault(kind, ([], []))
             group[0].append(text)
@@ -357,20 +382,32 @@ class Scheduler:
         for (_, is_late, is_heavy), (members, given) in groups.items():
             work = _Work(members, waited_for=not is_late)
             self._work.add(work)
-            call = partial(self._do, work, partial(advance, members, given))
+            settled = partial(self._settle, work)
+            call = partial(self._do, work, partial(advance, members, given, settled))
             if is_heavy:
                 self._slow.submit(call)
             else:
                 work.job = self._fast.submit(call)
 
+    def _settle(self, work: _Work) -> None:
+        with self._changed:
+            work.settled = self._settled = True
+            for text in work.texts:
+                text.settled = True
+            self._changed.notify()
+
     def _do(self, work: _Work, call: Callable[[], float]) -> None:
         began = time.thread_time()
+        tokens = sum(text.num_tokens for text in work.texts)
+        forced = sum(text.forced for text in work.texts)
         try:
             work.seconds = call()
         # The thread that owns the texts reports it to them.
         except BaseException as error:
             work.error = error
         work.processor_seconds = time.thread_time() - began
+        work.tokens = sum(text.num_tokens for text in work.texts) - tokens
+        work.forced = sum(text.forced for text in work.texts) - forced
         with self._changed:
             self._done.append(work)
             self._changed.notify()

@@ -3,7 +3,7 @@
 The keys and values of a sequence are adjacent from column 0 of its slot on, so column and position
 are the same. Sequences join and leave at any time without moving others, and chunks of different
 lengths leave no holes. A mask shows each query the columns up to its position. Slots 0 to n - 1 are
-in use, and a pass over them is a view of the cache, not a copy.
+in use. A pass over adjacent slots reads a view of the cache; one over others reads a copy.
 """
 
 import inspect
@@ -27,15 +27,19 @@ class UnsupportedModelError(ModelError):
 
 
 class _Pass:
-    """The range that a forward pass writes: one for all layers."""
+    """The part of the cache that a forward pass writes and reads, the same in all layers."""
 
     def __init__(self) -> None:
-        self.first = 0
+        self.read: slice | torch.Tensor = slice(0)
+        """The slot of each row."""
         self.last = 0
+        """Behind the last of them."""
         self.columns = 0
         """How many columns of the slots are read."""
+        self.slots = torch.empty(0, dtype=torch.long)
+        """Of each new token its slot."""
         self.rows = torch.empty(0, dtype=torch.long)
-        """Of each new token its row of the pass."""
+        """Its row of the pass."""
         self.places = torch.empty(0, dtype=torch.long)
         """Its place in the chunk."""
         self.positions = torch.empty(0, dtype=torch.long)
@@ -64,12 +68,11 @@ class _SlotLayer(CacheLayerMixin):
         now = self._pass
         self.keys = _grown(self.keys, now.last, now.columns)
         self.values = _grown(self.values, now.last, now.columns)
-        slots = now.rows + now.first
-        self.keys[slots, :, now.positions] = key_states[now.rows, :, now.places]
-        self.values[slots, :, now.positions] = value_states[now.rows, :, now.places]
+        self.keys[now.slots, :, now.positions] = key_states[now.rows, :, now.places]
+        self.values[now.slots, :, now.positions] = value_states[now.rows, :, now.places]
         return (
-            self.keys[now.first : now.last, :, : now.columns],
-            self.values[now.first : now.last, :, : now.columns],
+            self.keys[:, :, : now.columns][now.read],
+            self.values[:, :, : now.columns][now.read],
         )
 
     def move(self, source: int, target: int, length: int) -> None:
@@ -162,28 +165,30 @@ class SlotModel:
         self.forward_passes = 0
 
     @torch.inference_mode()
-    def logits(self, first: int, held: Sequence[int], chunks: Sequence[list[int]]) -> torch.Tensor:
-        """Continue adjacent slots, and return the logits after the last token of each, in float32.
+    def logits(
+        self, slots: Sequence[int], held: Sequence[int], chunks: Sequence[list[int]]
+    ) -> torch.Tensor:
+        """Continue slots, and return the logits after the last token of each, in float32.
 
-        `first` is the first slot, `held` how many tokens each slot holds, `chunks` what follows
-        there. Slots without new tokens get logits that mean nothing.
+        `slots` are in order, `held` is how many tokens each holds, `chunks` what follows there.
         """
         rows, width = len(chunks), max(map(len, chunks))
         ids = torch.zeros((rows, width), dtype=torch.long)
         positions = torch.zeros((rows, width), dtype=torch.long)
         for row, (chunk, start) in enumerate(zip(chunks, held, strict=True)):
-            if chunk:
-                # Right-aligned, so that the last column is the last token of every slot.
-                ids[row, width - len(chunk) :] = torch.tensor(chunk)
-                positions[row, width - len(chunk) :] = torch.arange(start, start + len(chunk))
+            # Right-aligned, so that the last column is the last token of every slot.
+            ids[row, width - len(chunk) :] = torch.tensor(chunk)
+            positions[row, width - len(chunk) :] = torch.arange(start, start + len(chunk))
         lengths = torch.tensor([len(chunk) for chunk in chunks])
         real = torch.arange(width) >= (width - lengths).unsqueeze(1)
         found = real.nonzero()
         now = self._pass
-        now.first, now.last = first, first + rows
-        now.columns = max(
-            start + len(chunk) for start, chunk in zip(held, chunks, strict=True) if chunk
-        )
+        now.last = slots[-1] + 1
+        adjacent = now.last - slots[0] == rows
+        places = torch.tensor(slots)
+        now.read = slice(slots[0], now.last) if adjacent else places.to(self.device)
+        now.columns = max(start + len(chunk) for start, chunk in zip(held, chunks, strict=True))
+        now.slots = places[found[:, 0]].to(self.device)
         now.rows = found[:, 0].to(self.device)
         now.places = found[:, 1].to(self.device)
         now.positions = positions[real].to(self.device)
@@ -249,9 +254,10 @@ def check_against_itself(model: Any, slots: SlotModel, *, vocab_size: int) -> No
             model(input_ids=torch.tensor([text], device=slots.device)).logits[0, -1].float()
             for text in texts
         ]
-    slots.logits(0, [0, 0], [texts[0][:3], texts[1][:1]])
-    slots.logits(0, [3, 1], [texts[0][3:8], []])
-    found = slots.logits(0, [8, 1], [texts[0][8:], texts[1][1:]])
+    # The slot between them holds nothing.
+    slots.logits([0, 2], [0, 0], [texts[0][:3], texts[1][:1]])
+    slots.logits([0], [3], [texts[0][3:8]])
+    found = slots.logits([0, 2], [8, 1], [texts[0][8:], texts[1][1:]])
     slots.release()
     rough = torch.finfo(model.dtype).eps
     for own, ragged in zip(expected, found, strict=True):

@@ -1,15 +1,16 @@
 """The state of sequences: accepting a token, appending forced ones, and computing the mask.
 
-This module needs no model. `advance` runs in a thread of its own, so that a slow grammar does not
+This module runs no model. `advance` runs in a thread of its own, so that a slow grammar does not
 delay the sequences of others.
 """
 
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 import ffwd
 from ffwd import CompiledGrammar, Matcher
@@ -75,7 +76,12 @@ class Text:
         self.deadline = deadline
         self.mask: np.ndarray[Any, np.dtype[np.int32]] | None = None
         self.in_cache = 0
+        self.settled = False
+        """Whether a pass may take its tokens: no more come before the next one is chosen."""
         self.ready = False
+        """Whether that can be chosen: the mask is there, and what is certain was sent."""
+        self.logits: torch.Tensor | None = None
+        """Of a pass that ended before the mask was ready."""
         self.late = self.heavy = ON_TIME_AGAIN if heavy else 0
         self.cancelled = False
         self.finished = False
@@ -167,23 +173,23 @@ class Text:
         return reason
 
 
-def advance(texts: Sequence[Text], tokens: Sequence[int | None]) -> float:
+def advance(
+    texts: Sequence[Text], tokens: Sequence[int | None], settled: Callable[[], None]
+) -> float:
     """Append a token and its forced tokens to each sequence, compute masks, and send certain text.
 
-    The sequences share one grammar. An error ends only its own sequence. Returns the seconds that
-    accepting, forcing and masks took.
+    The sequences share one grammar. An error ends only its own sequence. `settled` is called when
+    all tokens are there: a forward pass can begin with them while the masks are computed. Returns
+    the seconds that accepting, forcing and masks took.
     """
     began = time.perf_counter()
     for text, token in zip(texts, tokens, strict=True):
-        if token is not None and text.open:
-            with _Guard(text):
+        with _Guard(text):
+            if token is not None and text.open:
                 text.append(token, forced=False)
-    going = [text for text in texts if text.open]
-    while going:
-        for text in going:
-            with _Guard(text):
-                text.force()
-        going = _fill([text for text in going if text.open])
+            _force(text)
+    settled()
+    _fill([text for text in texts if text.open])
     took = time.perf_counter() - began
     for text in texts:
         with _Guard(text):
@@ -191,12 +197,25 @@ def advance(texts: Sequence[Text], tokens: Sequence[int | None]) -> float:
     return took
 
 
-def _fill(texts: list[Text]) -> list[Text]:
-    """Compute masks. Append the token of a mask that allows only one, and return those texts."""
+def _force(text: Text) -> None:
+    """Append forced tokens, and the end token where nothing else can come."""
+    while text.open:
+        text.force()
+        if not (text.open and text.matcher.is_accepting()):
+            return
+        bits = ffwd.allocate_bitmask(1, text.grammar.vocabulary.vocab_size)
+        text.matcher.fill_bitmask(bits, 0)
+        only = _only_token(bits[0])
+        if only is None:
+            return
+        text.append(only, forced=True)
+
+
+def _fill(texts: list[Text]) -> None:
+    """Compute masks."""
     if not texts:
-        return []
-    vocab_size = texts[0].grammar.vocabulary.vocab_size
-    bits = ffwd.allocate_bitmask(len(texts), vocab_size)
+        return
+    bits = ffwd.allocate_bitmask(len(texts), texts[0].grammar.vocabulary.vocab_size)
     try:
         ffwd.fill_bitmasks([text.matcher for text in texts], bits)
     except ffwd.FfwdError:
@@ -204,19 +223,8 @@ def _fill(texts: list[Text]) -> list[Text]:
         for row, text in enumerate(texts):
             with _Guard(text):
                 text.matcher.fill_bitmask(bits, row)
-    again = []
     for row, text in enumerate(texts):
-        if not text.open:
-            continue
         text.mask = bits[row]
-        only = _only_token(bits[row])
-        if only is None:
-            continue
-        with _Guard(text):
-            text.append(only, forced=True)
-            if text.open:
-                again.append(text)
-    return again
 
 
 def _only_token(bits: np.ndarray[Any, np.dtype[np.int32]]) -> int | None:

@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import select
 import socket
 import sys
@@ -260,38 +261,84 @@ def test_hostile_schemas_hurt_nobody_else(running, http):
     assert http.get("/health").status_code == 200
 
 
-def test_a_text_whose_mask_is_late_delays_itself_only(folder, monkeypatch):
-    """One whose mask is not there before the answer of another has come."""
+@pytest.mark.parametrize("missing", ["tokens", "mask"])
+def test_a_late_text_delays_itself_only(folder, monkeypatch, missing):
+    """One whose tokens or mask are not there before the answer of another has come."""
     import ffwd.adapters.server.scheduler as scheduler
     from ffwd.adapters.server.texts import advance
 
     begun, answered = threading.Event(), threading.Event()
 
-    def held(texts, tokens):
-        if any(text.max_tokens == 77 for text in texts):
+    def held(texts, tokens, settled):
+        if not any(text.max_tokens == 77 for text in texts):
+            return advance(texts, tokens, settled)
+        if missing == "tokens":
             begun.set()
             assert answered.wait(600)
-        return advance(texts, tokens)
+            return advance(texts, tokens, settled)
 
+        def with_tokens():
+            settled()
+            begun.set()
+            assert answered.wait(600)
+
+        return advance(texts, tokens, with_tokens)
+
+    late = {"max_tokens": 77, "structured_outputs": {"regex": "[a-z]{30,60}"}}
+
+    def ask(running, **fields):
+        body = {"messages": HELLO, "temperature": 0} | fields
+        return httpx.post(f"{running.url}{CHAT}", json=body, timeout=600).json()
+
+    with Running(folder) as running:
+        alone = ask(running, **late)
     monkeypatch.setattr(scheduler, "advance", held)
     # The late one has the only thread for quick masks.
     with (
         Running(folder, mask_threads=1) as running,
         concurrent.futures.ThreadPoolExecutor(4) as pool,
     ):
-
-        def ask(**fields):
-            body = {"messages": HELLO, "temperature": 0} | fields
-            return httpx.post(f"{running.url}{CHAT}", json=body, timeout=600).json()
-
-        late = pool.submit(ask, max_tokens=77, structured_outputs={"regex": "[a-z]{30,60}"})
+        asked = pool.submit(ask, running, **late)
         assert begun.wait(600)
-        answer = ask(max_tokens=40)
+        answer = ask(running, max_tokens=40)
         assert answer["usage"]["completion_tokens"] == 40
-        assert not late.done()
+        assert not asked.done()
         answered.set()
-        assert late.result()["choices"][0]["finish_reason"] == "stop"
+        assert asked.result()["choices"] == alone["choices"]
         assert running.metric("late_masks_total") >= 1
+
+
+def test_masks_are_computed_while_the_model_runs(folder, monkeypatch):
+    """A mask that comes only after the pass has begun would otherwise never come."""
+    import ffwd.adapters.server.scheduler as scheduler
+    from ffwd.adapters.server.slots import SlotModel
+    from ffwd.adapters.server.texts import advance
+
+    passes = threading.Semaphore(0)
+    logits = SlotModel.logits
+
+    def counted(self, *given):
+        passes.release()
+        return logits(self, *given)
+
+    def after_the_pass(texts, tokens, settled):
+        def held():
+            settled()
+            if any(text.open for text in texts):
+                assert passes.acquire(timeout=600)
+
+        return advance(texts, tokens, held)
+
+    monkeypatch.setattr(SlotModel, "logits", counted)
+    monkeypatch.setattr(scheduler, "advance", after_the_pass)
+    # No mask is late.
+    with Running(folder, late=600.0) as running:
+        while passes.acquire(blocking=False):
+            pass
+        body = {"messages": HELLO, "structured_outputs": {"regex": "[a-z]{30}"}}
+        answer = httpx.post(f"{running.url}{CHAT}", json=body, timeout=600).json()
+        assert re.fullmatch("[a-z]{30}", answer["choices"][0]["message"]["content"])
+        assert running.metric("late_masks_total") == 0
 
 
 def test_full_queues_say_when_to_come_again(folder, monkeypatch):
@@ -302,9 +349,9 @@ def test_full_queues_say_when_to_come_again(folder, monkeypatch):
     # Nobody leaves before both refusals have been seen, however long they take to come.
     refused_both = threading.Event()
 
-    def held(texts, tokens):
+    def held(texts, tokens, settled):
         assert refused_both.wait(600)
-        return advance(texts, tokens)
+        return advance(texts, tokens, settled)
 
     monkeypatch.setattr(scheduler, "advance", held)
     with Running(folder, max_batch=2, max_queue=2) as running:
@@ -341,12 +388,12 @@ def test_deadlines(folder, monkeypatch, stream):
 
     begun = []
 
-    def expires(texts, tokens):
+    def expires(texts, tokens, settled):
         begun.append(tokens)
         if len(begun) == 20:
             for text in texts:
                 text.deadline = 0.0
-        return advance(texts, tokens)
+        return advance(texts, tokens, settled)
 
     monkeypatch.setattr(scheduler, "advance", expires)
     with Running(folder) as running:
@@ -432,10 +479,10 @@ def test_answers_may_take_longer_than_requests(hasty, monkeypatch):
     import ffwd.adapters.server.scheduler as scheduler
     from ffwd.adapters.server.texts import advance
 
-    def held(texts, tokens):
+    def held(texts, tokens, settled):
         # Longer than the limit by far. How long exactly makes no difference.
         threading.Event().wait(0.4)
-        return advance(texts, tokens)
+        return advance(texts, tokens, settled)
 
     monkeypatch.setattr(scheduler, "advance", held)
     body = {"messages": HELLO, "max_tokens": 3, "structured_outputs": {"regex": "[a-z]{9}"}}
@@ -765,9 +812,9 @@ def test_a_server_that_shuts_down_says_so(folder, monkeypatch):
 
     going_on = threading.Event()
 
-    def held(texts, tokens):
+    def held(texts, tokens, settled):
         assert going_on.wait(120)
-        return advance(texts, tokens)
+        return advance(texts, tokens, settled)
 
     monkeypatch.setattr(scheduler, "advance", held)
     body = {"messages": HELLO, "max_tokens": 3}

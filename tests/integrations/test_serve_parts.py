@@ -92,22 +92,13 @@ def test_slots_are_as_good_as_texts_alone(name):
                 texts[gone], held[gone] = text, length
         if not texts:
             continue
-        first = rng.randrange(len(texts))
-        last = rng.randrange(first, len(texts)) + 1
-        chunks = [
-            [rng.randrange(100) for _ in range(rng.choice([0, 1, 1, 2, 7]))]
-            for _ in range(first, last)
-        ]
-        if not any(chunks):
-            continue
-        logits = slots.logits(first, held[first:last], chunks)
-        for row, chunk in enumerate(chunks):
-            if chunk:
-                texts[first + row] += chunk
-                held[first + row] += len(chunk)
-                torch.testing.assert_close(
-                    logits[row], expected(texts[first + row]), atol=1e-4, rtol=1e-4
-                )
+        chosen = sorted(rng.sample(range(len(texts)), rng.randrange(len(texts)) + 1))
+        chunks = [[rng.randrange(100) for _ in range(rng.choice([1, 1, 2, 7]))] for _ in chosen]
+        logits = slots.logits(chosen, [held[slot] for slot in chosen], chunks)
+        for row, (slot, chunk) in enumerate(zip(chosen, chunks, strict=True)):
+            texts[slot] += chunk
+            held[slot] += len(chunk)
+            torch.testing.assert_close(logits[row], expected(texts[slot]), atol=1e-4, rtol=1e-4)
 
 
 def test_models_that_cannot_be_batched_are_refused():
