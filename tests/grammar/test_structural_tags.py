@@ -335,6 +335,44 @@ def test_options_of_formats() -> None:
         read(schema(PLACE), whitespace="none")
 
 
+@pytest.mark.parametrize(
+    ("keyword", "message"),
+    [
+        ("type", "a type of JSON"),
+        ("required", "a list of strings"),
+        ("enum", "a list"),
+        ("anyOf", "a list"),
+        ("oneOf", "a list"),
+        ("allOf", "a list"),
+        ("properties", "an object"),
+        ("patternProperties", "an object"),
+        ("minProperties", "a whole number"),
+        ("maxProperties", "a whole number"),
+        ("minItems", "a whole number"),
+        ("maxItems", "a whole number"),
+    ],
+)
+@pytest.mark.parametrize("value", [{"x": {}}, [[]], [{"a": 1}], 2.5, -1, "x", None, True])
+def test_keywords_with_wrong_values_in_xml(keyword: str, message: str, value: Any) -> None:
+    """Each is an error with its place, or a value that the keyword may have."""
+    fits = {
+        "enum": isinstance(value, list),
+        "properties": isinstance(value, dict),
+        "patternProperties": isinstance(value, dict),
+        **dict.fromkeys(("anyOf", "oneOf", "allOf"), value == [{"a": 1}]),
+    }
+    part = {keyword: value}
+    whole = {"type": "object", "properties": {"a": part}, "required": ["a"]}
+    if fits.get(keyword):
+        read(schema(whole, style="glm_xml"))
+        return
+    with pytest.raises(ffwd.StructuralTagError) as caught:
+        read(schema(whole, style="glm_xml"))
+    assert "/properties/a" in str(caught.value)
+    if keyword not in ("anyOf", "oneOf", "allOf") or not isinstance(value, list):
+        assert message in str(caught.value)
+
+
 def test_members_of_xml_are_counted() -> None:
     """In declared order, and in any order as XGrammar documents it."""
     names = {name: {"type": "integer"} for name in "abc"}

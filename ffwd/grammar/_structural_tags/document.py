@@ -19,6 +19,38 @@ ANNOTATIONS = frozenset(
 )
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_type(value: object) -> bool:
+    named = value if isinstance(value, list) else [value]
+    return all(isinstance(name, str) and name in {*KINDS, "integer"} for name in named)
+
+
+_SHAPES: dict[str, tuple[Callable[[object], bool], str]] = {
+    "type": (_is_type, "must be a type of JSON, or a list of them"),
+    "required": (
+        lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+        "must be a list of strings",
+    ),
+    **dict.fromkeys(("enum", "anyOf", "oneOf", "allOf"), (_is_list, "must be a list")),
+    **{
+        name: (lambda value: isinstance(value, dict), "must be an object")
+        for name in ("properties", "patternProperties")
+    },
+    **dict.fromkeys(
+        ("minProperties", "maxProperties", "minItems", "maxItems"),
+        (_is_count, "must be a whole number of 0 or more"),
+    ),
+}
+"""The values that keywords may have, of those that are read here."""
+
+
 class Document:
     """The schema of a tool's arguments.
 
@@ -54,6 +86,10 @@ class Document:
                 raise self.error("", f"the reference to {place!r} leads nowhere")
         if not isinstance(value, (bool, dict)):
             raise self.error(place, "a schema must be an object or a boolean")
+        if isinstance(value, dict):
+            for keyword, (fits, message) in _SHAPES.items():
+                if keyword in value and not fits(value[keyword]):
+                    raise self.error(f"{place}/{keyword}", message)
         return value
 
     def resolve(self, place: str) -> str:

@@ -200,8 +200,6 @@ class Writer:
     def _object(self, place: str, schema: dict[str, Any]) -> Grammar:
         properties = schema.get("properties", {})
         required = schema.get("required", [])
-        if not isinstance(properties, dict) or not isinstance(required, list):
-            raise self.document.error(place, "'properties' or 'required' has the wrong type")
         missing = [name for name in required if name not in properties]
         if missing:
             raise self.document.error(

@@ -13,8 +13,8 @@
 //!
 //! The graph may be infinite. For at most [`MAX_ROWS`] rows the search is exact. A state is dead if
 //! and only if no text leads from it to an end, or to a lexeme without dead ends. Other rows count
-//! as alive: those beyond the limit, after a lexeme that ends anywhere, in JSON, after token sets,
-//! and with very large lexemes. Their dead ends may be found only when the text is closer to them.
+//! as alive: those beyond the limit, after a lexeme that ends anywhere, in JSON, and with very
+//! large lexemes. Their dead ends may be found only when the text is closer to them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -99,8 +99,8 @@ impl Rules {
     }
 
     /// Whether a thread is known to have no completion.
-    fn is_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool> {
-        Ok(self.fate(on, thread)?.dead)
+    pub(crate) fn is_dead_end(&self, on: &impl On, thread: &Thread) -> Result<bool> {
+        Ok(self.program.swallowing.is_possible() && self.fate(on, thread)?.dead)
     }
 
     /// Whether a thread is at a dead end, or can reach one.
@@ -138,8 +138,10 @@ impl Rules {
 
     /// Returns the fate of a thread; a thread without a row counts as alive.
     fn fate(&self, on: &impl On, thread: &Thread) -> Result<Fate> {
-        let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else {
-            return Ok(Fate::default());
+        let lexeme = match thread.lexeme {
+            ThreadLexeme::Lexeme(lexeme) => lexeme,
+            ThreadLexeme::Tokens(_) => return self.fate_of_tokens(on, thread),
+            ThreadLexeme::End | ThreadLexeme::Key => return Ok(Fate::default()),
         };
         if !self.is_row(on, thread.stack) || self.is_safe(on, thread) {
             return Ok(Fate::default());
@@ -187,6 +189,43 @@ impl Rules {
         }
         // A lexeme with too many states has none that are known to be dead.
         Ok(*known.entry(key).or_default())
+    }
+
+    /// The fate of a thread that takes a token as a whole: dead if all text after it is.
+    fn fate_of_tokens(&self, on: &impl On, thread: &Thread) -> Result<Fate> {
+        let Some(after) = self.after_tokens(on, thread)? else { return Ok(Fate::default()) };
+        let mut fate = Fate { dead: true, may_die: false };
+        for thread in &after {
+            let Fate { dead, may_die } = self.fate(on, thread)?;
+            fate.dead &= dead;
+            fate.may_die |= may_die;
+        }
+        Ok(fate)
+    }
+
+    /// The lexemes that can begin after a token that is taken as a whole, and after more of those.
+    /// `None` if the text can end there, or go on otherwise.
+    fn after_tokens(&self, on: &impl On, thread: &Thread) -> Result<Option<Threads>> {
+        let mut lexemes = Threads::new();
+        let mut stacks = vec![on.cell(thread.stack).parent];
+        let mut seen: FxHashSet<StackId> = FxHashSet::default();
+        while let Some(stack) = stacks.pop() {
+            if !seen.insert(stack) {
+                continue;
+            }
+            if seen.len() > MAX_ROWS {
+                return Ok(None);
+            }
+            meter::charge(1)?;
+            for start in on.starts(stack)? {
+                match start.lexeme {
+                    ThreadLexeme::Lexeme(_) => lexemes.push(*start),
+                    ThreadLexeme::Tokens(_) => stacks.push(on.cell(start.stack).parent),
+                    ThreadLexeme::End | ThreadLexeme::Key => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(lexemes))
     }
 
     fn add_row(&self, on: &impl On, search: &mut Search, key: RowPlace) -> usize {
@@ -241,10 +280,16 @@ impl Rules {
     ) -> Result<Exit> {
         let mut exit = Exit { from: Vec::new(), alive: false, to: Vec::new() };
         for start in starts {
-            let ThreadLexeme::Lexeme(index) = start.lexeme else {
-                // The end of the text, a token, or the key of an object.
-                exit.alive = true;
-                break;
+            let index = match start.lexeme {
+                ThreadLexeme::Lexeme(index) => index,
+                ThreadLexeme::Tokens(_) => {
+                    self.exit_to_tokens(on, search, start, &mut exit)?;
+                    continue;
+                }
+                ThreadLexeme::End | ThreadLexeme::Key => {
+                    exit.alive = true;
+                    break;
+                }
             };
             let next = on.lexeme(index).clone();
             let begun = going_on(&next, start.lex_state())?;
@@ -279,6 +324,34 @@ impl Rules {
             }
         }
         Ok(exit)
+    }
+
+    /// Adds the lexemes after a token that is taken as a whole to an exit.
+    fn exit_to_tokens(
+        &self,
+        on: &impl On,
+        search: &mut Search,
+        start: &Thread,
+        exit: &mut Exit,
+    ) -> Result<()> {
+        let Some(after) = self.after_tokens(on, start)? else {
+            exit.alive = true;
+            return Ok(());
+        };
+        for thread in &after {
+            let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { continue };
+            if !self.is_row(on, thread.stack) || self.is_safe(on, thread) {
+                exit.alive = true;
+                return Ok(());
+            }
+            let key = (lexeme, thread.stack, thread.lex_state());
+            let known = self.dead_ends.known.lock().get(&key).copied();
+            match known {
+                Some(fate) => exit.alive |= !fate.dead,
+                None => exit.to.push((self.add_row(on, search, key), thread.lex_state())),
+            }
+        }
+        Ok(())
     }
 
     /// Whether one of the threads can begin with one of some bytes.

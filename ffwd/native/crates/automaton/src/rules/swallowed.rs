@@ -126,6 +126,12 @@ impl Swallowing {
             for node in &swallowing.lexemes {
                 first.insert(*node, FirstBytes::default());
             }
+            // What follows a token may be consumed, so the token is no sure continuation either.
+            for (&node, leaf) in leaves {
+                if matches!(leaf, Leaf::Tokens(_)) {
+                    first.insert(node, FirstBytes::default());
+                }
+            }
         }
     }
 }

@@ -15,7 +15,9 @@ impl Automaton {
         }
         for thread in threads {
             match thread.lexeme {
-                ThreadLexeme::Tokens(set) => exits.push((set, self.cell(thread.stack).parent)),
+                ThreadLexeme::Tokens(set) if !self.is_dead_end(thread)? => {
+                    exits.push((set, self.cell(thread.stack).parent));
+                }
                 ThreadLexeme::Lexeme(index) if thread.lex_state().accepts() => {
                     let accept = self.lexeme(index).accept(thread.lex_state());
                     let stack = self.exit_thread(thread, accept)?;
@@ -25,6 +27,10 @@ impl Automaton {
             }
         }
         Ok(exits)
+    }
+
+    fn is_dead_end(&self, thread: &Thread) -> Result<bool> {
+        self.rules().map_or(Ok(false), |rules| rules.is_dead_end(self, thread))
     }
 
     /// The ids of a set of tokens: sorted ranges, from the first to the last.

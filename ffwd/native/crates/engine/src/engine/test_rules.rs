@@ -320,6 +320,36 @@ fn tokens_are_taken_as_a_whole() {
     assert!(!automaton.step_token(&next, 50).unwrap().is_empty());
 }
 
+/// A lexeme that consumes all that could follow it is a dead end, also if tokens that are taken as a
+/// whole lead there: one, several, or a text and one.
+#[test]
+fn tokens_before_a_dead_end_are_not_offered() {
+    let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    for (pattern, tokens) in [("", 1), ("", 2), ("x", 1), ("y+", 1), ("y+", 3)] {
+        let engine = engine(vocabulary(3, 200));
+        let mut grammar = Grammar::new();
+        let scope = grammar.add_scope();
+        let items = [TokenItem::Ids(0, 150)].into();
+        let set = TokenSet { items, exclude: false, place: None };
+        let any = grammar.add(Node::Tokens(set.into())).unwrap();
+        let any = grammar.repeat(any, tokens, Some(tokens)).unwrap();
+        let word = rust_dialect::anchored("[a-c]+").unwrap();
+        let word = grammar.terminal(word, scope, false).unwrap();
+        let before = rust_dialect::anchored(pattern).unwrap();
+        let before = grammar.terminal(before, scope, false).unwrap();
+        let close = grammar.text(Ast::literal("a")).unwrap();
+        let dead = grammar.seq(vec![before, any, word, close]).unwrap();
+        let dead = grammar.repeat(dead, 0, None).unwrap();
+        let ending = grammar.text(Ast::literal("b")).unwrap();
+        grammar.start = Some(grammar.seq(vec![dead, ending]).unwrap());
+        let compiled = compile(&engine, &grammar);
+        for _ in 0..5 {
+            let text = walk_and_compare(&compiled, &mut rng, 4, "dead ends");
+            assert_eq!(text.as_deref(), Some(&b"b"[..]), "{tokens} after {pattern:?}");
+        }
+    }
+}
+
 #[test]
 fn tokens_with_two_keys_may_come_as_a_whole() {
     let engine = engine(vocabulary(31, 200));

@@ -306,19 +306,46 @@ impl Matcher {
         Ok(())
     }
 
-    /// Returns whether this many tokens clearly suffice after any token within the free text.
+    /// Returns whether the text clearly ends in time after any token within the free text.
     fn is_ample_in_free_text(
         &self,
         generation: &Generation,
         place: &Place,
+        course: &Course,
         after: usize,
     ) -> Result<bool> {
-        if place.stage == Stage::Grammar {
+        let (Some(preamble), Stage::Free(_)) = (&self.preamble, place.stage) else {
             return Ok(false);
+        };
+        if generation.automaton.has_limits() {
+            for matched in 0..preamble.places() {
+                let next = Place { stage: Stage::Free(matched), ..*place };
+                if !self.ends_in_time(generation, &next, course, after)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
         }
         let start = Place { stage: Stage::Free(0), ..*place };
         let completion = self.completion_at(generation, &start)?;
         Ok(completion.is_some_and(|completion| completion.most() <= after))
+    }
+
+    /// Whether the text can end in time from the next position, one within the free text.
+    fn ends_in_time(
+        &self,
+        generation: &Generation,
+        next: &Place,
+        course: &Course,
+        after: usize,
+    ) -> Result<bool> {
+        if generation.automaton.has_limits() {
+            let position = self.tokens.len() + 1;
+            return Ok(self.in_time(generation, next, &course.ages, position)?.is_some());
+        }
+        let vocabulary = self.compiled.engine.vocabulary();
+        let completion = self.completion_at(generation, next)?;
+        Ok(completion.is_some_and(|completion| completion.is_within(vocabulary, after)))
     }
 
     /// Removes from a mask before the grammar's text the tokens that would leave too few.
@@ -336,7 +363,7 @@ impl Matcher {
         let mut tokens: Vec<TokenId> = Vec::new();
         match &self.preamble {
             // The most bytes that remain to be written from any position in the free text.
-            Some(preamble) if self.is_ample_in_free_text(generation, place, after)? => {
+            Some(preamble) if self.is_ample_in_free_text(generation, place, course, after)? => {
                 let is_in = |token: &TokenId| row[token.index() / 32] >> (token.0 % 32) & 1 == 1;
                 tokens.extend(preamble.closing_tokens(place.stage).filter(is_in));
             }
@@ -354,8 +381,7 @@ impl Matcher {
                         Some(known) => known,
                         None => {
                             let next = Place { stage: Stage::Free(matched), ..*place };
-                            let completion = self.completion_at(generation, &next)?;
-                            let keeps = completion.is_some_and(|c| c.is_within(vocabulary, after));
+                            let keeps = self.ends_in_time(generation, &next, course, after)?;
                             in_time[at] = Some(keeps);
                             keeps
                         }

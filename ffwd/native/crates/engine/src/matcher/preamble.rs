@@ -100,6 +100,11 @@ impl Preamble {
         Stage::Free(0)
     }
 
+    /// How many positions the free text has, by the matched length of its end.
+    pub fn places(&self) -> u32 {
+        self.close.len() as u32
+    }
+
     /// Returns the rest of the free text's end.
     pub fn rest(&self, matched: u32) -> Rest<'_> {
         match &self.close {

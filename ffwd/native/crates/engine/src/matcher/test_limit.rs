@@ -11,6 +11,7 @@ use crate::engine::{Engine, EngineConfig, GrammarOptions};
 use crate::mask::token_set::bits;
 use ffwd_grammar::oracle::{is_text_of, pattern};
 use ffwd_grammar::{Grammar, Node, NodeId, TokenItem, TokenSet};
+use ffwd_regular::regex::rust_dialect;
 use ffwd_tokenizer::vocabulary::testing::seeded;
 use ffwd_tokenizer::vocabulary::Vocabulary;
 
@@ -207,6 +208,13 @@ fn walk(random: &mut TestRng, compiled: &Arc<Compiled>, beginning: &Beginning) -
         assert!(!allowed.is_empty(), "{:?}", matcher.tokens());
         masks.truncate(matcher.tokens().len());
         masks.push(allowed.clone());
+        if step % 5 == 1 {
+            // Neither may know of a text that the other does not.
+            let width = compiled.engine.vocabulary().width() as u32;
+            let is_taken = |&token: &TokenId| matcher.validate(&[token]).unwrap() == 1;
+            let taken: Vec<TokenId> = (0..width).map(TokenId).filter(is_taken).collect();
+            assert_eq!(taken, allowed, "{:?}", matcher.tokens());
+        }
         if step % 7 == 3 && !matcher.tokens().is_empty() {
             let count = random.random_range(1..=matcher.tokens().len());
             let taken: Vec<TokenId> = matcher.tokens()[matcher.tokens().len() - count..].to_vec();
@@ -266,6 +274,33 @@ fn free_text_ends_in_time() {
         }
         let budget = Beginning { max_tokens: Some(6), ..Beginning::default() };
         assert!(walk(&mut random, &compiled, &budget).len() <= 6);
+    }
+}
+
+/// Free text before a part with a limit, closed by a text that has several splits into tokens.
+#[test]
+fn free_text_before_limits_ends_in_time() {
+    let engine = engine();
+    let mut random = seeded(6);
+    let mut grammar = Grammar::new();
+    let scope = grammar.add_scope();
+    let word = rust_dialect::anchored("[ab]*").unwrap();
+    let word = grammar.terminal(word, scope, false).unwrap();
+    let limited = grammar.limit(3, word).unwrap();
+    let close = pattern(&mut grammar, ";(ab|a)");
+    grammar.start = Some(grammar.seq(vec![limited, close]).unwrap());
+    let compiled = compile(&engine, &grammar);
+    let close = Close::Text(b"aab".as_slice().into());
+    let opening = Some(Opening { close, controls: Vec::new() });
+    for max_tokens in 4..20 {
+        let begun = Beginning {
+            opening: opening.clone(),
+            max_tokens: Some(max_tokens),
+            ..Beginning::default()
+        };
+        for _ in 0..6 {
+            assert!(walk(&mut random, &compiled, &begun).len() <= max_tokens);
+        }
     }
 }
 
