@@ -192,13 +192,21 @@ impl Jail {
     fn stop_at(&mut self, token: TokenId, stream: &mut DecodeStream) -> Result<(), UnknownToken> {
         let stops = Arc::clone(&self.stops);
         let Some(stop) = stops.token(token) else { return Ok(()) };
+        // A character that stays incomplete is text like any other.
+        let unfinished = stream.clone().flush().to_owned();
         if stop.visible {
-            self.let_go();
-            self.out.push_str(stream.step_shown(token)?);
-            self.out.push_str(stream.flush());
+            let mut shown = stream.step_shown(token)?.to_owned();
+            shown.push_str(stream.flush());
+            // The token's own text, which is not searched, may complete the character.
+            let own = shown.strip_prefix(&unfinished).unwrap_or(&shown);
+            self.take(&shown[..shown.len() - own.len()]);
+            if self.stopped.is_none() {
+                self.let_go();
+                self.out.push_str(own);
+            }
         } else {
-            // A character that stays incomplete is text like any other.
-            self.take(stream.flush());
+            stream.flush();
+            self.take(&unfinished);
             self.let_go();
         }
         self.stopped.get_or_insert_with(|| stop.stop.clone());
