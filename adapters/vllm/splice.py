@@ -251,7 +251,7 @@ def _extend_speculator(speculator: Any) -> None:
 
 def _extend_runner() -> None:
     """Let the runner keep each step's table while it samples."""
-    runner = sys.modules[_RUNNER].GPUModelRunner  # type: ignore[attr-defined]
+    runner = sys.modules[_RUNNER].GPUModelRunner
     original: Callable[..., Any] = runner.sample_tokens
     if hasattr(original, "_ffwd_splices"):
         return
