@@ -9,6 +9,7 @@ Nothing of vLLM's runner is imported before vLLM imports it.
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 from vllm.v1.core.sched.output import GrammarOutput
 
+from ffwd import FfwdError
 from ffwd.adapters.vllm.drafts import NAME, ForcedDraftsError, draft_limit
 
 _SPECULATORS = "vllm.v1.worker.gpu.spec_decode"
@@ -40,6 +42,9 @@ _PROPOSE = (
 
 DRAFTERS = ("eagle", "eagle3", "mtp", "draft_model", "ngram", "ngram_gpu")
 """The methods of `speculative_config` before whose drafts forced tokens are spliced."""
+
+SPLICE_VARIABLE = "FFWD_VLLM_SPLICE"
+"""Set to 0, drafters keep their own drafts."""
 
 VERIFICATIONS = ("standard", "block")
 """The values of `rejection_sample_method` that accept a token if nothing else is allowed."""
@@ -65,11 +70,17 @@ def splice_refusal(vllm_config: Any) -> str | None:
     """Return why forced tokens are not spliced into the drafts of a configuration.
 
     None if they are; an empty text if no one expects them.
+
+    Raises:
+        FfwdError: The environment variable is neither 0 nor 1.
+
     """
     speculative = vllm_config.speculative_config
     if speculative is None or vllm_config.structured_outputs_config.backend != "ffwd":
         return ""
     if not vllm_config.use_v2_model_runner:
+        return ""
+    if draft_limit(vllm_config) == 0 and not _is_wanted():
         return ""
     if draft_limit(vllm_config) == 0 and speculative.method not in DRAFTERS:
         return f"drafts of {speculative.method!r} are not understood, only of {_either(DRAFTERS)}"
@@ -83,6 +94,13 @@ def splice_refusal(vllm_config: Any) -> str | None:
     if getattr(vllm_config, "watermark_config", None) is not None:
         return "watermarks are verified against the drafter's own tokens"
     return None
+
+
+def _is_wanted() -> bool:
+    text = os.environ.get(SPLICE_VARIABLE, "1")
+    if text not in ("0", "1"):
+        raise FfwdError(f"{SPLICE_VARIABLE} must be 0 or 1, not {text!r}")
+    return text == "1"
 
 
 def _either(names: tuple[str, ...]) -> str:

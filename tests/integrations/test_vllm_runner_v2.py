@@ -33,7 +33,7 @@ from vllm_scheduling import FollowingModel, RandomModel, SchedulerRun, engine_co
 import ffwd
 import ffwd.adapters.vllm
 from ffwd.adapters.vllm import surface
-from ffwd.adapters.vllm.splice import Splicer, splice_refusal
+from ffwd.adapters.vllm.splice import SPLICE_VARIABLE, Splicer, splice_refusal
 from ffwd.engine import EngineRequest
 from ffwd.tokenizer import from_huggingface
 
@@ -128,7 +128,7 @@ def test_the_runner_is_extended_once_and_warms_up(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_spliced_is_named(
-    folder: Path, options: dict[str, Any], reason: str
+    folder: Path, options: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = ngram_config(folder, drafts=3, max_seqs=2)
     assert splice_refusal(config) is None
@@ -138,7 +138,13 @@ def test_what_cannot_be_spliced_is_named(
     found = splice_refusal(refused)
     assert found is not None
     assert reason in found
-    # Nobody asked for it.
+    monkeypatch.setenv(SPLICE_VARIABLE, "0")
+    assert splice_refusal(config) == ""
+    assert splice_refusal(v2_config(folder, drafts=3, max_seqs=2)) is None
+    monkeypatch.setenv(SPLICE_VARIABLE, "no")
+    with pytest.raises(ffwd.FfwdError, match="must be 0 or 1, not 'no'"):
+        splice_refusal(config)
+    # No one expects it.
     config.structured_outputs_config.backend = "auto"
     assert splice_refusal(config) == ""
 
