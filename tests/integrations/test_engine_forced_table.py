@@ -121,7 +121,8 @@ def test_the_table_is_what_every_token_forces(
                 assert run == right.get(key), (key, planned, twin.bounds)
             left_out = {(row, token) for _, row, token in right.keys() - found.keys()}
             bounded = twin.fast.matcher().tokens_left is not None
-            assert bounded or left_out <= optional, (left_out, planned)
+            # Without narrow masks, the end of a text is left out.
+            assert bounded or not narrow or left_out <= optional, (left_out, planned)
             checked += len(found)
             missing += len(left_out)
             token = rng.choice(twin.allowed())

@@ -169,13 +169,14 @@ impl Request {
         Ok(kept.into())
     }
 
-    /// Whether text is forced here, or a token, whatever the tokens before. The end counts.
+    /// Whether text is forced here, or a token, whatever the tokens before. The end counts with
+    /// narrow masks; without, only a mask would tell, and a step cannot wait for so many.
     fn may_force(&mut self) -> Result<bool, RequestError> {
         let has_bytes = |matcher: &_| forced_bytes(matcher, 4).map(|bytes| !bytes.is_empty());
         if self.matcher.bounded(has_bytes)? {
             return Ok(true);
         }
-        Ok(!self.forced(1)?.is_empty())
+        Ok(self.narrow && !self.forced(1)?.is_empty())
     }
 
     /// The tokens that are forced if a token is accepted; none if that ends the text.
