@@ -245,7 +245,9 @@ python-test: setup suite vocabularies parsers
 # supported, and what SGLang has of grammars.
 ENGINES := build/engines
 SCHEDULERS := $(shell tests/integrations/make_environment.sh --schedulers)
-SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/test_vllm_scheduler_stress.py tests/integrations/test_vllm_step.py
+SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/test_vllm_scheduler_stress.py tests/integrations/test_vllm_step.py tests/integrations/test_vllm_upstream_patch.py
+# With the kernels of vLLM's runner in Triton's interpreter, which runs without a device.
+RUNNER_TESTS := tests/integrations/test_vllm_runner_v2.py
 SGLANG_TESTS := $(addprefix tests/integrations/test_sglang_,$(addsuffix .py,grammar plugin reasoning scheduler))
 
 $(SCHEDULERS:%=$(ENGINES)/%/.made): tests/integrations/make_environment.sh | $(VENV)/.installed
@@ -257,6 +259,7 @@ engines: $(SCHEDULERS:%=engines-%)
 
 engines-vllm-%: $(ENGINES)/vllm-%/.made
 	$(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(SCHEDULER_TESTS)
+	TRITON_INTERPRET=1 CUDA_VISIBLE_DEVICES= $(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(RUNNER_TESTS)
 
 engines-sglang: $(ENGINES)/sglang/.made
 	$(ENGINES)/sglang/bin/python -m pytest -m engine $(SGLANG_TESTS)

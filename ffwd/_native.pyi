@@ -60,6 +60,7 @@ __all__ = [
     "encode_parts",
     "encode_with_offsets",
     "fill_bitmasks",
+    "forced_table",
     "inject_allocation_fault",
     "inject_fault",
     "json_schema_fidelity",
@@ -722,6 +723,13 @@ def fill_bitmasks(
     *,
     threads: int | None = None,
 ) -> None: ...
+def forced_table(
+    requests: list[Any],
+    max_tokens: int,
+    drafts: list[Any] | None = None,
+    bounds: Sequence[tuple[int, int, int, Sequence[int]]] = ...,
+    held_back: Sequence[int] = ...,
+) -> Any: ...
 def mask_logits(
     logits: Any,
     bitmask: Any,

@@ -12,3 +12,4 @@ batch, with the drafts of speculative decoding.
 
 from ffwd._native import EngineRequest as EngineRequest
 from ffwd._native import StepRows as StepRows
+from ffwd._native import forced_table as forced_table

@@ -1,6 +1,5 @@
 """The checks of `ffwd doctor vllm`."""
 
-import os
 from typing import Any
 
 from ffwd.adapters.shared.diagnosis import (
@@ -13,6 +12,7 @@ from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, register, supp
 from ffwd.adapters.vllm.surface import changed
 
 _RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+_ON_V1 = "forced tokens are drafts on the model runner V1, without asynchronous scheduling: {}"
 
 
 def diagnose(tokenizer: Any = None) -> list[Finding]:
@@ -82,12 +82,14 @@ def _sources(version: str) -> list[Finding]:
 
 
 def _drafts() -> Finding:
-    value = os.environ.get(_RUNNER, "").lower()
-    if value in ("1", "true", "yes"):
-        return Finding(
-            "note",
-            "drafts",
-            f"{_RUNNER}={value}: that runner takes no drafts of forced tokens",
-            f"unset {_RUNNER} to use them: docs/engines.md",
-        )
-    return Finding("ok", "drafts", "drafts of forced tokens run on the V1 model runner")
+    """Say on which model runner vLLM would verify forced tokens, and why."""
+    import vllm.envs as envs
+    from vllm.triton_utils import HAS_TRITON
+
+    if envs.VLLM_USE_V2_MODEL_RUNNER is False:
+        return Finding("ok", "drafts", _ON_V1.format(f"{_RUNNER}=0"), f"unset {_RUNNER} for V2")
+    if envs.VLLM_USE_V2_MODEL_RUNNER is None and not HAS_TRITON:
+        return Finding("ok", "drafts", _ON_V1.format("Triton finds no device here"))
+    return Finding(
+        "ok", "drafts", "forced tokens are drafts on the model runner V2, asynchronously"
+    )

@@ -5,9 +5,12 @@
           "num_speculative_tokens": 16}'
 
 A draft is verified in one forward pass together with the token before it, so forced tokens need no
-pass of their own. The worker, from which vLLM requests drafts, has no grammar, so `ForcedDrafts`
-proposes none there. The scheduler checks drafts against the grammars after it has accepted a step's
-tokens and before it plans the next step; `install` adds the forced ones at this point.
+pass of their own. vLLM requests drafts from its worker, which has no grammar.
+
+On the model runner V2, the engine core sends the worker a table of forced tokens (`ahead.py`,
+`splice.py`). On V1, `ForcedDrafts` proposes none in the worker. The scheduler checks drafts against
+the grammars after it has accepted a step's tokens, and without asynchronous scheduling before it
+plans the next step; `install` adds the forced ones at this point.
 
 This module imports nothing of vLLM when it is imported.
 """
@@ -35,7 +38,7 @@ class ForcingGrammar(Protocol):
 
 
 class ForcedDrafts:
-    """The class for `speculative_config`; vLLM makes one in each worker.
+    """The class for `speculative_config`; vLLM's runner V1 makes one in each worker.
 
     Args:
         vllm_config: The engine's `VllmConfig`.
@@ -55,8 +58,8 @@ class ForcedDrafts:
             )
         if vllm_config.scheduler_config.async_scheduling:
             raise ForcedDraftsError(
-                f"{NAME} needs each step's tokens before the next one is planned: use"
-                " --no-async-scheduling"
+                f"on the model runner V1, {NAME} needs each step's tokens before the next one is"
+                " planned: use --no-async-scheduling, or the model runner V2"
             )
         from vllm.v1.structured_output import StructuredOutputManager
 
@@ -82,7 +85,8 @@ class ForcedDrafts:
 def install(manager: type, grammar_class: type[ForcingGrammar]) -> None:
     """Have a class of vLLM's `StructuredOutputManager` replace the drafts of `ForcedDrafts`.
 
-    Drafts of every other proposer are left to the manager. A second call does nothing.
+    Drafts of every other proposer are left to the manager. So is the runner V2, whose filler alone
+    is cut off. A second call does nothing.
 
     Args:
         manager: `vllm.v1.structured_output.StructuredOutputManager`.
@@ -95,10 +99,14 @@ def install(manager: type, grammar_class: type[ForcingGrammar]) -> None:
 
     @functools.wraps(original)
     def validate_tokens(self: Any, request: Any, spec_tokens: list[int]) -> list[int]:
-        limit = _draft_limit(self.vllm_config)
+        limit = draft_limit(self.vllm_config)
         if limit == 0:
             return original(self, request, spec_tokens)
-        return _forced_drafts(self, request, limit, grammar_class)
+        forced = _forced_drafts(self, request, limit, grammar_class)
+        if not _has_runner_v2(self):
+            return forced
+        # The worker has them, and filler. What it has not is not verified.
+        return _common_prefix(forced, spec_tokens)
 
     validate_tokens._ffwd_drafts = True  # type: ignore[attr-defined]
     manager.validate_tokens = validate_tokens  # type: ignore[attr-defined]
@@ -108,7 +116,7 @@ def _is_installed(manager: type) -> bool:
     return hasattr(vars(manager).get("validate_tokens"), "_ffwd_drafts")
 
 
-def _draft_limit(vllm_config: Any) -> int:
+def draft_limit(vllm_config: Any) -> int:
     """Return how many tokens are drafted at a time; 0 where the drafts are another's."""
     speculative = vllm_config.speculative_config
     if speculative is None or (speculative.method, speculative.model) != ("custom_class", NAME):
@@ -129,3 +137,18 @@ def _forced_drafts(
     # A pass yields one more token than it verifies.
     left = request.max_tokens - request.num_output_tokens - 1
     return grammar.forced(min(limit, left)) if left > 0 else []
+
+
+def _has_runner_v2(manager: Any) -> bool:
+    # Finding out takes longer than a step.
+    known = getattr(manager, "_ffwd_runner_v2", None)
+    if known is None:
+        known = manager._ffwd_runner_v2 = bool(manager.vllm_config.use_v2_model_runner)
+    return bool(known)
+
+
+def _common_prefix(left: list[int], right: list[int]) -> list[int]:
+    count = 0
+    while count < min(len(left), len(right)) and left[count] == right[count]:
+        count += 1
+    return left[:count]

@@ -12,7 +12,9 @@ from typing import Any, Literal, get_args
 
 from pydantic.dataclasses import rebuild_dataclass
 
+from ffwd.adapters.vllm.drafts import draft_limit
 from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
+from ffwd.adapters.vllm.splice import extend_worker
 
 BACKEND = "ffwd"
 
@@ -27,6 +29,8 @@ def extend() -> None:
     store = GrammarStore()
     extend_manager(store)
     extend_validation(store)
+    extend_runner_choice()
+    extend_worker()
     # Last, so that the name is known only if everything else is patched.
     extend_config()
 
@@ -164,12 +168,33 @@ def extend_manager(store: GrammarStore) -> None:
                 vllm_config, self.tokenizer, model_config.get_vocab_size(), store=store
             )
             self.backend_name = BACKEND
+            # Only the engine's process needs the scheduler, and it makes one after this.
+            from ffwd.adapters.vllm.ahead import extend_scheduler
+
+            extend_scheduler(_wrap)
 
         return make
 
     _wrap(StructuredOutputManager, "__init__", with_backend)
     extend_step(StructuredOutputManager, _wrap)
     install(StructuredOutputManager, FfwdGrammar)
+
+
+def extend_runner_choice() -> None:
+    """Let the model runner V2 take `ForcedDrafts` where the backend is ffwd's."""
+    from vllm.config import VllmConfig
+
+    def wrap(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
+        @functools.wraps(original)
+        def unsupported(self: Any) -> list[str]:
+            found = original(self)
+            if draft_limit(self) and self.structured_outputs_config.backend == BACKEND:
+                return [name for name in found if name != "speculative method 'custom_class'"]
+            return found
+
+        return unsupported
+
+    _wrap(VllmConfig, "_get_v2_model_runner_unsupported_features", wrap)
 
 
 def _wrap(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

@@ -23,10 +23,10 @@ THREADS = os.cpu_count() or 1
 
 _logger = logging.getLogger("vllm.plugins.ffwd")
 
-_Wrap = Callable[[type, str, Callable[[Callable[..., Any]], Callable[..., Any]]], None]
+Wrap = Callable[[type, str, Callable[[Callable[..., Any]], Callable[..., Any]]], None]
 
 
-def extend_step(manager: type, wrap: _Wrap) -> None:
+def extend_step(manager: type, wrap: Wrap) -> None:
     """Let `StructuredOutputManager` fill bitmasks and accept tokens natively.
 
     Args:
@@ -83,8 +83,7 @@ def _in_one_call(original: Callable[..., Any]) -> Callable[..., Any]:
         drafts = None
         if bitmask.drafts and scheduled_spec_decode_tokens:
             drafts = list(map(scheduled_spec_decode_tokens.get, ids))
-        # Without a reasoner, the grammar holds from the start.
-        bounds = [] if self.reasoner_cls is None else _bounds(self, requests, ids, drafts)
+        bounds = constraint_bounds(self, requests, ids, drafts)
         began = time.perf_counter()
         try:
             count, refused, rejected = bitmask.rows.fill(
@@ -121,11 +120,14 @@ def _forget(manager: Any) -> None:
     manager._ffwd_bitmask = None
 
 
-def _bounds(
+def constraint_bounds(
     manager: Any, requests: dict[str, Any], ids: list[str], drafts: list[Any] | None
 ) -> list[tuple[int, int, int, list[int]]]:
     """Return where the grammar holds among the drafts of requests that are still reasoning."""
-    found = []
+    found: list[tuple[int, int, int, list[int]]] = []
+    # Without a reasoner, the grammar holds from the start.
+    if manager.reasoner_cls is None:
+        return found
     for index, name in enumerate(ids):
         request = requests[name]
         if request.structured_output_request.reasoning_ended or manager.enable_in_reasoning:

@@ -14,6 +14,8 @@ from ffwd.adapters.vllm import SUPPORTED_VERSIONS
 
 _CONFIG = "vllm.config.structured_outputs"
 _MANAGER = "vllm.v1.structured_output"
+_SCHEDULER = "vllm.v1.core.sched"
+_WORKER = "vllm.v1.worker.gpu"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Symbol:
         use: What ffwd does with it.
         fingerprints: Of its source in the first release of each of `SUPPORTED_VERSIONS`; None
             where it is missing.
+        for_drafts: Whether only forced drafts on the model runner V2 need it.
 
     """
 
@@ -33,6 +36,7 @@ class Symbol:
     name: str
     use: str
     fingerprints: tuple[str | None, ...]
+    for_drafts: bool = False
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
@@ -108,6 +112,97 @@ SYMBOLS = (
         "base class",
         ("a35c0cf8853f", "a35c0cf8853f"),
     ),
+    Symbol(
+        "vllm.config",
+        "VllmConfig._get_v2_model_runner_unsupported_features",
+        "wrapped for drafts",
+        ("6473d416f657", "8d7a6e77ea46"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_SCHEDULER}.scheduler",
+        "Scheduler.get_grammar_bitmask",
+        "wrapped for drafts",
+        ("90b0175e73e6", "90b0175e73e6"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_SCHEDULER}.scheduler",
+        "Scheduler.schedule",
+        "wrapped for drafts",
+        ("b138189458a8", "e846fe10aa29"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_SCHEDULER}.scheduler",
+        "Scheduler.update_draft_token_ids_in_output",
+        "relied on for drafts",
+        ("938655fd63d3", "938655fd63d3"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_SCHEDULER}.async_scheduler",
+        "AsyncScheduler._update_after_schedule",
+        "relied on for drafts",
+        ("caf860411b23", "caf860411b23"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_SCHEDULER}.output",
+        "GrammarOutput",
+        "base class for drafts",
+        ("3f606face607", "3f606face607"),
+        for_drafts=True,
+    ),
+    Symbol(
+        "vllm.v1.engine.core",
+        "EngineCore.step_with_batch_queue",
+        "relied on for drafts",
+        ("c486b7cdd528", "c486b7cdd528"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_WORKER}.spec_decode",
+        "init_speculator",
+        "wrapped for drafts",
+        ("f13c1922fef4", "c889ee566dc7"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_WORKER}.spec_decode.speculator",
+        "BaseSpeculator",
+        "base class for drafts",
+        ("7ce8717abc11", "7ce8717abc11"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_WORKER}.model_runner",
+        "GPUModelRunner.sample_tokens",
+        "wrapped for drafts",
+        ("0401236d956a", "3d51522b1eca"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_WORKER}.input_batch",
+        "combine_sampled_and_draft_tokens",
+        "relied on for drafts",
+        ("c476989fcb44", "c476989fcb44"),
+        for_drafts=True,
+    ),
+    Symbol(
+        f"{_WORKER}.structured_outputs",
+        "grammar_invalid_drafts",
+        "relied on for drafts",
+        ("c657ac1b537a", "c657ac1b537a"),
+        for_drafts=True,
+    ),
+    Symbol(
+        "vllm.utils.torch_utils",
+        "async_tensor_h2d",
+        "called for drafts",
+        ("c48a8d83078b", "e9c462b9b198"),
+        for_drafts=True,
+    ),
 )
 
 
@@ -136,7 +231,7 @@ def fingerprint(symbol: Symbol) -> str | None:
 
 
 def check(version: tuple[int, int]) -> None:
-    """Look for all that ffwd needs of a supported minor version, as `(0, 33)`.
+    """Look for all that the backend needs of a supported minor version, as `(0, 33)`.
 
     Raises:
         ImportError: A module is missing.
@@ -145,7 +240,7 @@ def check(version: tuple[int, int]) -> None:
     """
     place = SUPPORTED_VERSIONS.index(version)
     for symbol in SYMBOLS:
-        if symbol.fingerprints[place] is not None:
+        if symbol.fingerprints[place] is not None and not symbol.for_drafts:
             find(symbol)
 
 

@@ -9,6 +9,8 @@ drafts that the document does not have.
 - `masks`: runs of masks that leave one token, the end included, as the masks are.
 - `narrow`: the same with narrow masks, which is what the engines' adapters draft.
 - `canonical`: the same with masks that leave canonical tokens only (`matcher(canonical=True)`).
+- `table`: narrow masks, and runs looked up by the sampled token in a table made before it is
+  known, as vLLM's model runner V2 needs it.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +29,37 @@ import realtokenizers
 
 import ffwd
 from ffwd.adapters.shared.matcher import RequestMatcher
+from ffwd.engine import EngineRequest, forced_table
 from ffwd.tokenizer import from_huggingface
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEED = 20261122
+MAX_RUN = 32
 CHOICES: dict[str, dict[str, bool]] = {
     "masks": {},
     "canonical": {"canonical": True},
     "narrow": {"narrow": True},
+    "table": {"table": True},
 }
+
+
+class TableMatcher:
+    """Forced tokens from the table that is made before the last token is known."""
+
+    def __init__(self, compiled: ffwd.CompiledGrammar) -> None:
+        self._request = EngineRequest(compiled, narrow=True)
+        self._run: list[int] = []
+
+    def accept(self, tokens: list[int]) -> int:
+        for token in tokens:
+            entries = forced_table([self._request], MAX_RUN).tolist()
+            runs = [run for _, _, sample, *run in entries if sample == token]
+            self._run = [token for token in runs[0] if token >= 0] if runs else []
+            assert self._request.accept_tokens("", [token])
+        return len(tokens)
+
+    def forced(self, max_tokens: int) -> list[int]:
+        return self._run[:max_tokens]
 
 
 def documents(
@@ -62,6 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--tokenizer", nargs="+", default=["llama3", "qwen"])
     parser.add_argument("--schemas", type=int, default=150)
+    parser.add_argument("--choices", nargs="+", default=list(CHOICES), choices=list(CHOICES))
     parser.add_argument("--drafts", type=int, nargs="+", default=[4, 8, 16])
     options = parser.parse_args()
     print(f"seed {SEED}")
@@ -69,15 +95,18 @@ def main() -> None:
         real = realtokenizers.load(name)
         ends = list(real.eos_token_ids)
         vocabulary = from_huggingface(real.tokenizer, vocab_size=real.width, eos_token_ids=ends)
-        for whitespace in ("flexible", "compact"):
+        for whitespace in ("flexible", "consistent", "compact"):
             walked = list(documents(real, vocabulary, whitespace, options.schemas))
             total = sum(len(tokens) for _, tokens in walked)
-            for choice, how in CHOICES.items():
+            for choice in options.choices:
+                how = CHOICES[choice]
                 for count in options.drafts:
                     passes = wrong = 0
                     seconds = 0.0
                     for compiled, tokens in walked:
-                        matcher, done = RequestMatcher(compiled, **how), 0
+                        is_table = how.get("table", False)
+                        make = TableMatcher if is_table else partial(RequestMatcher, **how)
+                        matcher, done = make(compiled), 0
                         while done < len(tokens):
                             matcher.accept(tokens[done : done + 1])
                             done, passes = done + 1, passes + 1

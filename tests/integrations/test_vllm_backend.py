@@ -19,7 +19,7 @@ import vllm
 from prometheus_client import REGISTRY
 from pydantic import ValidationError
 from transformers import AutoTokenizer
-from vllm.config import StructuredOutputsConfig
+from vllm.config import StructuredOutputsConfig, VllmConfig
 from vllm.engine.arg_utils import EngineArgs
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionToolsParam
 from vllm.exceptions import VLLMValidationError
@@ -29,6 +29,7 @@ from vllm.tool_parsers.structural_tag_registry import (
     get_model_structural_tag,
 )
 from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 from vllm_models import END, SECOND_END, WIDTH, write_model
@@ -121,7 +122,7 @@ from vllm.plugins import load_general_plugins
 load_general_plugins()
 import ffwd.adapters.vllm
 ffwd.adapters.vllm.register()
-from vllm.config import StructuredOutputsConfig
+from vllm.config import StructuredOutputsConfig, VllmConfig
 """
 
 
@@ -179,8 +180,9 @@ def test_a_changed_vllm_is_not_broken(tmp_path: Path) -> None:
     assert "_get_constraint_bounds" in printed
 
 
-def test_what_is_wrapped_is_listed_with_the_source_that_was_tested() -> None:
+def test_what_is_wrapped_is_listed_with_the_source_that_was_tested(folder: Path) -> None:
     """A new version of vLLM begins here: read what differs, then record it."""
+    StructuredOutputManager(engine_config(folder))  # With it the scheduler is wrapped.
     minor = minor_version(vllm.__version__)
     assert minor in SUPPORTED_VERSIONS
     place = SUPPORTED_VERSIONS.index(minor)
@@ -189,12 +191,14 @@ def test_what_is_wrapped_is_listed_with_the_source_that_was_tested() -> None:
     assert all(len(symbol.fingerprints) == len(SUPPORTED_VERSIONS) for symbol in surface.SYMBOLS)
     wrapped = {
         f"{owner.__module__}.{owner.__qualname__}.{name}"
-        for owner in (StructuredOutputManager, SamplingParams)
+        for owner in (StructuredOutputManager, SamplingParams, VllmConfig, Scheduler)
         for name, member in vars(owner).items()
         if inspect.isfunction(member) and member.__globals__["__name__"].startswith("ffwd.")
     }
-    assert wrapped == {
-        str(symbol) for symbol in surface.SYMBOLS if symbol.use.startswith("wrapped")
+    listed = {str(symbol) for symbol in surface.SYMBOLS if symbol.use.startswith("wrapped")}
+    # Where the worker's part is wrapped, tests/integrations/test_vllm_runner_v2.py looks.
+    assert {symbol.replace("config.vllm.", "config.") for symbol in wrapped} == {
+        symbol for symbol in listed if not symbol.startswith("vllm.v1.worker.")
     }
 
 
@@ -211,8 +215,10 @@ def test_the_doctor_finds_what_is_wrong(
     assert of(diagnose(), "plugin") == {"bad"}
     monkeypatch.setenv("VLLM_PLUGINS", "lora,ffwd")
     assert of(diagnose(), "plugin") == {"ok"}
-    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
-    assert of(diagnose(), "drafts") == {"note"}
+    for value, runner in (("0", "V1"), ("1", "V2")):
+        monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", value)
+        (drafts,) = (finding for finding in diagnose() if finding.topic == "drafts")
+        assert (drafts.status, f"the model runner {runner}" in drafts.text) == ("ok", True)
     monkeypatch.setattr(StructuredOutputManager, "grammar_init", lambda *_: None)
     (differing,) = (finding for finding in diagnose() if finding.topic == "sources")
     assert "StructuredOutputManager.grammar_init" in differing.text

@@ -38,11 +38,15 @@ class Request:
         return SimpleNamespace(grammar=self.grammar)
 
 
-def manager(method: str = "custom_class", model: str | None = OURS, count: int = 4) -> Any:
+def manager(
+    method: str = "custom_class", model: str | None = OURS, count: int = 4, *, v2: bool = False
+) -> Any:
     class Manager:
         def __init__(self) -> None:
             speculative = SimpleNamespace(method=method, model=model, num_speculative_tokens=count)
-            self.vllm_config = SimpleNamespace(speculative_config=speculative if method else None)
+            self.vllm_config = SimpleNamespace(
+                speculative_config=speculative if method else None, use_v2_model_runner=v2
+            )
 
         def _get_constraint_bounds(self, request: Request, spec_tokens: Any) -> Any:
             assert len(spec_tokens) == 0
@@ -61,6 +65,24 @@ def test_forced_tokens_replace_the_drafts() -> None:
     assert manager().validate_tokens(Request(), []) == [100, 101, 102, 103]
     assert manager(count=2).validate_tokens(Request(), [0, 0]) == [100, 101]
     assert manager().validate_tokens.__doc__ == "The original."
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ([100, 101, 0, 0], [100, 101]),
+        ([0, 101, 102, 103], []),
+        ([100, 101, 102, 103], [100, 101, 102, 103]),
+        ([100], [100]),
+        ([-1, -1], []),
+        ([], []),
+    ],
+)
+def test_the_runner_v2_has_drafts_of_which_the_filler_is_cut_off(
+    given: list[int], kept: list[int]
+) -> None:
+    assert manager(v2=True).validate_tokens(Request(), given) == kept
+    assert manager(v2=True).validate_tokens(Request(grammar=None), given) == []
 
 
 @pytest.mark.parametrize(("left", "drafted"), [(0, 0), (1, 0), (2, 1), (3, 2), (5, 4), (9, 4)])

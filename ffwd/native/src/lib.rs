@@ -75,7 +75,7 @@ mod _native {
     #[pymodule_export]
     use super::pattern::text_chunks;
     #[pymodule_export]
-    use super::request::{PyEngineRequest, PyStepRows};
+    use super::request::{forced_table, PyEngineRequest, PyStepRows};
     #[pymodule_export]
     use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -12,7 +12,8 @@ use super::matcher::PyMatcher;
 use super::released::Released;
 use ffwd_engine::matcher::Matcher;
 use ffwd_engine::request::{
-    fill_step, Bounds, GivenToken, Held, Outcome, Request, RequestError, StepWork,
+    fill_step, forced_runs, Bounds, GivenToken, Held, Outcome, Request, RequestError, RunsWork,
+    StepWork, MAX_RUN,
 };
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -216,8 +217,114 @@ pub struct PyStepRows {
 /// request.
 type Filled = (usize, Vec<usize>, Vec<(usize, GivenToken)>);
 
+/// Where a grammar holds among the drafts, with the index of its request.
+type GivenBounds = (usize, usize, usize, Vec<u32>);
+
 fn error(message: impl Into<String>) -> PyErr {
     BitmaskError::new_err(message.into())
+}
+
+fn borrowed<'py>(requests: &Bound<'py, PyList>) -> PyResult<Vec<PyRefMut<'py, PyEngineRequest>>> {
+    requests
+        .iter()
+        .map(|request| Ok(request.cast_into::<PyEngineRequest>()?.try_borrow_mut()?))
+        .collect()
+}
+
+fn given_drafts(
+    drafts: Option<&Bound<'_, PyList>>,
+    requests: usize,
+) -> PyResult<Vec<Vec<GivenToken>>> {
+    let Some(drafts) = drafts else { return Ok(vec![Vec::new(); requests]) };
+    if drafts.len() != requests {
+        return Err(error(format!("{requests} requests have the drafts of {}", drafts.len())));
+    }
+    let tokens = |tokens: Bound<'_, PyAny>| match tokens.is_none() {
+        true => Ok(Vec::new()),
+        false => given(&tokens),
+    };
+    drafts.iter().map(tokens).collect()
+}
+
+fn given_bounds(bounds: Vec<GivenBounds>, requests: usize) -> PyResult<Vec<Bounds>> {
+    let mut all = vec![Bounds::default(); requests];
+    for (at, grammar_start, constraint_start, excluded) in bounds {
+        let Some(bounds) = all.get_mut(at) else {
+            return Err(error(format!("there is no request {at} to have bounds")));
+        };
+        let excluded = excluded.into_iter().map(TokenId).collect();
+        *bounds = Bounds { grammar_start, constraint_start, excluded };
+    }
+    Ok(all)
+}
+
+/// Return which tokens are forced after each token that may be sampled next.
+///
+/// Each row of the table has the index of a request, a number of drafts, a token, and the tokens
+/// that are forced if that token is sampled after these drafts; -1 pads them. The tokens are found
+/// without the interpreter lock, and cached by state. Small masks are enumerated, and after larger
+/// ones the common tokens of JSON are tried, so entries can be missing.
+///
+/// Args:
+///     requests: `EngineRequest` objects, all different; their states do not change.
+///     max_tokens: How many forced tokens an entry may have; at most 32.
+///     drafts: The drafts of each, or None, as for `StepRows.fill`. Drafts after -1 or a refused
+///         one are ignored.
+///     bounds: As for `StepRows.fill`.
+///     held_back: The indices of requests that must not end: no end tokens are forced.
+///
+/// Returns:
+///     int64, one row for each entry, `3 + max_tokens` columns.
+///
+/// Raises:
+///     TypeError: A request is of another class.
+///     BitmaskError: Drafts or bounds of requests that are not there, or `max_tokens` above 32.
+#[pyfunction]
+#[pyo3(signature = (requests, max_tokens, drafts=None, bounds=Vec::new(), held_back=Vec::new()))]
+pub fn forced_table<'py>(
+    py: Python<'py>,
+    requests: &Bound<'py, PyList>,
+    max_tokens: usize,
+    drafts: Option<&Bound<'py, PyList>>,
+    bounds: Vec<GivenBounds>,
+    held_back: Vec<usize>,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    if max_tokens > MAX_RUN {
+        return Err(error(format!("max_tokens is {max_tokens}, and must be at most {MAX_RUN}")));
+    }
+    let mut requests = borrowed(requests)?;
+    let drafts = given_drafts(drafts, requests.len())?;
+    let bounds = given_bounds(bounds, requests.len())?;
+    let mut work: Vec<RunsWork<'_>> = requests
+        .iter_mut()
+        .zip(&drafts)
+        .zip(&bounds)
+        .map(|((request, drafts), bounds)| RunsWork {
+            request: &mut request.request,
+            drafts,
+            grammar_start: bounds.grammar_start,
+            constraint_start: bounds.constraint_start,
+            may_end: true,
+        })
+        .collect();
+    for at in held_back {
+        let Some(work) = work.get_mut(at) else {
+            return Err(error(format!("there is no request {at} to be held back")));
+        };
+        work.may_end = false;
+    }
+    let found = py.released(|| forced_runs(&mut work, max_tokens));
+    let width = 3 + max_tokens;
+    let count: usize = found.iter().map(Vec::len).sum();
+    let mut table = vec![-1; count * width];
+    let entries = found.iter().enumerate().flat_map(|(at, runs)| runs.iter().map(move |r| (at, r)));
+    for (row, (at, entry)) in table.chunks_mut(width).zip(entries) {
+        row[..3].copy_from_slice(&[at as i64, entry.row as i64, i64::from(entry.token.0)]);
+        for (cell, token) in row[3..].iter_mut().zip(&entry.run) {
+            *cell = i64::from(token.0);
+        }
+    }
+    PyArray1::from_vec(py, table).reshape([count, width])
 }
 
 #[pymethods]
@@ -270,40 +377,13 @@ impl PyStepRows {
         py: Python<'_>,
         requests: &Bound<'_, PyList>,
         drafts: Option<&Bound<'_, PyList>>,
-        bounds: Vec<(usize, usize, usize, Vec<u32>)>,
+        bounds: Vec<GivenBounds>,
         stride: Option<usize>,
         threads: usize,
     ) -> PyResult<Filled> {
-        let mut requests: Vec<PyRefMut<'_, PyEngineRequest>> = requests
-            .iter()
-            .map(|request| Ok(request.cast_into::<PyEngineRequest>()?.try_borrow_mut()?))
-            .collect::<PyResult<_>>()?;
-        let none = || vec![Vec::new(); requests.len()];
-        let drafts: Vec<Vec<GivenToken>> = match drafts {
-            None => none(),
-            Some(drafts) => {
-                let tokens = |tokens: Bound<'_, PyAny>| match tokens.is_none() {
-                    true => Ok(Vec::new()),
-                    false => given(&tokens),
-                };
-                drafts.iter().map(tokens).collect::<PyResult<_>>()?
-            }
-        };
-        if drafts.len() != requests.len() {
-            return Err(error(format!(
-                "{} requests have the drafts of {}",
-                requests.len(),
-                drafts.len()
-            )));
-        }
-        let mut all_bounds = vec![Bounds::default(); requests.len()];
-        for (at, grammar_start, constraint_start, excluded) in bounds {
-            let Some(bounds) = all_bounds.get_mut(at) else {
-                return Err(error(format!("there is no request {at} to have bounds")));
-            };
-            let excluded = excluded.into_iter().map(TokenId).collect();
-            *bounds = Bounds { grammar_start, constraint_start, excluded };
-        }
+        let mut requests = borrowed(requests)?;
+        let drafts = given_drafts(drafts, requests.len())?;
+        let all_bounds = given_bounds(bounds, requests.len())?;
         let mut array =
             self.bitmask.bind(py).try_readwrite().map_err(|cause| error(cause.to_string()))?;
         let rows = array.as_slice_mut().map_err(|cause| error(cause.to_string()))?;

@@ -29,6 +29,11 @@ pub struct Generation {
     pub first_forced: FirstForced,
     /// Canonical tokens without a canonical continuation in the grammar.
     pub dead_ends: ForcedMemo,
+    /// The tokens after which something may be forced, by the state before them, and whether masks
+    /// are narrow.
+    pub openers: ForcedMemo<(StateId, bool)>,
+    /// The forced tokens of requests, by where they begin.
+    pub runs: ForcedMemo<RunKey>,
     /// Bytes of the objects that any text needs, and of those rebuilt for texts that moved here.
     needed: AtomicUsize,
 }
@@ -58,6 +63,8 @@ impl Generation {
             forced: ForcedMemo::default(),
             first_forced: FirstForced::default(),
             dead_ends: ForcedMemo::default(),
+            openers: ForcedMemo::default(),
+            runs: ForcedMemo::default(),
             needed: AtomicUsize::new(0),
         };
         generation.automaton.weigh_lexemes();
@@ -76,7 +83,9 @@ impl Generation {
             transitions: self.transitions.memory_bytes(),
             forced: self.forced.memory_bytes()
                 + self.first_forced.memory_bytes()
-                + self.dead_ends.memory_bytes(),
+                + self.dead_ends.memory_bytes()
+                + self.openers.memory_bytes()
+                + self.runs.memory_bytes(),
         }
     }
 
@@ -110,36 +119,41 @@ const SHARDS: usize = 16;
 const MAX_KEPT: usize = 1024;
 pub const MAX_KEPT_TOKENS: usize = 256;
 
-/// Forced tokens by state. Readers block no thread, and only readers of the same shard wait for a
-/// writer.
-#[derive(Debug, Default)]
-pub struct ForcedMemo {
-    shards: [RwLock<FxHashMap<ForcedKey, Arc<[TokenId]>>>; SHARDS],
+/// Tokens by state. Readers block no thread, and only readers of the same shard wait for a writer.
+#[derive(Debug)]
+pub struct ForcedMemo<K = ForcedKey> {
+    shards: [RwLock<FxHashMap<K, Arc<[TokenId]>>>; SHARDS],
     bytes: AtomicUsize,
 }
 
-impl ForcedMemo {
-    fn shard(&self, key: &ForcedKey) -> &RwLock<FxHashMap<ForcedKey, Arc<[TokenId]>>> {
+impl<K> Default for ForcedMemo<K> {
+    fn default() -> Self {
+        Self { shards: std::array::from_fn(|_| RwLock::default()), bytes: AtomicUsize::new(0) }
+    }
+}
+
+impl<K: Eq + std::hash::Hash> ForcedMemo<K> {
+    fn shard(&self, key: &K) -> &RwLock<FxHashMap<K, Arc<[TokenId]>>> {
         use std::hash::BuildHasher;
         let hash = FxBuildHasher.hash_one(key);
         &self.shards[(hash >> 48) as usize % SHARDS]
     }
 
-    pub fn get(&self, key: &ForcedKey) -> Option<Arc<[TokenId]>> {
+    pub fn get(&self, key: &K) -> Option<Arc<[TokenId]>> {
         self.shard(key).read().get(key).cloned()
     }
 
-    pub fn insert(&self, key: ForcedKey, tokens: &[TokenId]) {
+    pub fn insert(&self, key: K, tokens: &[TokenId]) {
         if tokens.len() > MAX_KEPT_TOKENS {
             return;
         }
         let mut shard = self.shard(&key).write();
         if shard.len() >= MAX_KEPT {
-            let bytes: usize = shard.values().map(|tokens| entry_bytes(tokens)).sum();
+            let bytes: usize = shard.values().map(|tokens| Self::entry_bytes(tokens)).sum();
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             shard.clear();
         }
-        let bytes = entry_bytes(tokens);
+        let bytes = Self::entry_bytes(tokens);
         if shard.insert(key, tokens.into()).is_none() {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -148,11 +162,14 @@ impl ForcedMemo {
     pub fn memory_bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
+
+    fn entry_bytes(tokens: &[TokenId]) -> usize {
+        std::mem::size_of::<(K, Arc<[TokenId]>)>() * 3 / 2 + 16 + size_of_val(tokens)
+    }
 }
 
-fn entry_bytes(tokens: &[TokenId]) -> usize {
-    std::mem::size_of::<(ForcedKey, Arc<[TokenId]>)>() * 3 / 2 + 16 + size_of_val(tokens)
-}
+/// A state, and the tokens before it by number if forced tokens depend on them.
+pub type RunKey = (StateId, Option<ContextId>);
 
 /// A state, and the tokens before it by number.
 type FirstForcedKey = (StateId, ContextId);

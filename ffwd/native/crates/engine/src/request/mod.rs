@@ -21,9 +21,11 @@ use ffwd_tokenizer::vocabulary::TokenId;
 
 mod ahead;
 mod row;
+mod runs;
 mod step;
 pub use row::Held;
 use row::StopsHere;
+pub use runs::{forced_runs, ForcedRun, RunsWork, MAX_RUN};
 pub use step::{fill_step, Bounds, Outcome, StepWork};
 
 /// What went wrong in a request.
@@ -296,13 +298,19 @@ impl Request {
         })
     }
 
+    /// Whether the state alone decides which texts may come next.
+    fn is_by_state(&self) -> bool {
+        let matcher = &self.matcher;
+        let is_plain = !matcher.is_in_free_text() && matcher.prefix_left().is_empty();
+        is_plain && !matcher.is_bounded() && !matcher.is_terminated()
+    }
+
     /// The context by number, where forced tokens depend on it and on the state alone.
     fn context(&mut self) -> Option<ContextId> {
         let matcher = &self.matcher;
         let tokens = matcher.tokens();
         // At the start the tokens of the prompt matter, too.
-        let is_plain = !matcher.is_in_free_text() && matcher.prefix_left().is_empty();
-        if !is_plain || matcher.is_bounded() || matcher.is_terminated() || tokens.is_empty() {
+        if !self.is_by_state() || tokens.is_empty() {
             return None;
         }
         let (canonicality, contexts) = matcher.compiled().engine.contexts()?;
