@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -12,7 +13,8 @@ use super::matcher::PyMatcher;
 use super::released::Released;
 use ffwd_engine::matcher::Matcher;
 use ffwd_engine::request::{
-    fill_step, Bounds, GivenToken, Held, Outcome, Request, RequestError, StepWork,
+    fill_step, Bounds, Drafts, GivenToken, Held, Outcome, Request, RequestError, RequestRows,
+    StepWork,
 };
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -38,7 +40,8 @@ fn given(tokens: &Bound<'_, PyAny>) -> PyResult<Vec<GivenToken>> {
 /// later token is refused.
 ///
 /// Args:
-///     grammar: The grammar, compiled.
+///     grammar: The grammar, compiled. Or another request, which is copied: its grammar, its options
+///         and its tokens.
 ///     stop_token_ids: Tokens that end the output beside the vocabulary's end tokens, where it can
 ///         end. They are masked until then, unless nothing else is allowed.
 ///     narrow: For forced text, allow only the token with which the tokenizer encodes it, as
@@ -47,9 +50,10 @@ fn given(tokens: &Bound<'_, PyAny>) -> PyResult<Vec<GivenToken>> {
 ///
 /// Raises:
 ///     BudgetError: Parts of the text have limits, and no text keeps to them.
+///     TypeError: A request is copied, and there are options.
 #[pyclass(name = "EngineRequest", module = "ffwd.engine", subclass)]
 pub struct PyEngineRequest {
-    request: Request,
+    pub(super) request: Request,
     grammar: Py<PyCompiledGrammar>,
 }
 
@@ -58,11 +62,22 @@ impl PyEngineRequest {
     #[new]
     #[pyo3(signature = (grammar, stop_token_ids=None, *, narrow=false))]
     fn new(
-        grammar: &Bound<'_, PyCompiledGrammar>,
+        grammar: &Bound<'_, PyAny>,
         stop_token_ids: Option<&Bound<'_, PyAny>>,
         narrow: bool,
     ) -> PyResult<Self> {
         let py = grammar.py();
+        if let Ok(other) = grammar.cast::<Self>() {
+            if narrow || stop_token_ids.is_some() {
+                return Err(PyTypeError::new_err("a copy of a request has the options of that"));
+            }
+            let other = other.try_borrow()?;
+            return Ok(Self {
+                request: other.request.clone(),
+                grammar: other.grammar.clone_ref(py),
+            });
+        }
+        let grammar = grammar.cast::<PyCompiledGrammar>()?;
         let mut stops: Vec<GivenToken> = Vec::new();
         if let Some(given) = stop_token_ids {
             for token in given.try_iter()? {
@@ -76,12 +91,18 @@ impl PyEngineRequest {
         Ok(Self { request, grammar: grammar.clone().unbind() })
     }
 
+    /// What all requests with this grammar share.
+    #[getter]
+    fn grammar(&self, py: Python<'_>) -> Py<PyCompiledGrammar> {
+        self.grammar.clone_ref(py)
+    }
+
     /// Return a copy of its matcher, which knows no stop tokens.
     fn matcher(&self, py: Python<'_>) -> PyMatcher {
         PyMatcher::new(self.request.matcher().clone(), self.grammar.clone_ref(py))
     }
 
-    /// How many tokens have been accepted and not rolled back.
+    /// How many tokens have been accepted and not rolled back, those after the end included.
     #[getter]
     fn num_tokens(&self) -> usize {
         self.request.num_tokens()
@@ -93,9 +114,20 @@ impl PyEngineRequest {
         self.request.refused()
     }
 
+    /// Accept a token, or return `False` and change nothing if it is refused.
+    ///
+    /// A token after the end only counts, until it is rolled back.
+    fn accept(&mut self, py: Python<'_>, token: GivenToken) -> bool {
+        let request = &mut self.request;
+        match request.accept_known(token) {
+            Some(accepted) => accepted,
+            None => py.released(|| request.accept(&[token])),
+        }
+    }
+
     /// Accept all the tokens, or return `False` and accept none if one is refused.
     ///
-    /// Tokens after the end are ignored.
+    /// Tokens after the end only count, until they are rolled back.
     fn accept_tokens(
         &mut self,
         py: Python<'_>,
@@ -105,9 +137,7 @@ impl PyEngineRequest {
         let _ = request_id;
         let tokens = given(tokens)?;
         if let &[token] = &*tokens {
-            if let Some(accepted) = self.request.accept_known(token) {
-                return Ok(accepted);
-            }
+            return Ok(self.accept(py, token));
         }
         let request = &mut self.request;
         Ok(py.released(|| request.accept(&tokens)))
@@ -126,7 +156,7 @@ impl PyEngineRequest {
         PyList::new(py, tokens)
     }
 
-    /// Take back the last tokens, the end included.
+    /// Take back the last tokens, the end included. A request that was refused since accepts again.
     ///
     /// Raises:
     ///     IndexError: More tokens than were accepted.
@@ -165,7 +195,7 @@ impl PyEngineRequest {
     /// Args:
     ///     max_states: At most so many states.
     ///     seconds: For at most about so long.
-    #[pyo3(signature = (*, max_states=64, seconds=0.005))]
+    #[pyo3(signature = (*, max_states=128, seconds=0.01))]
     fn build_ahead(&self, py: Python<'_>, max_states: usize, seconds: f64) -> usize {
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let request = &self.request;
@@ -328,10 +358,8 @@ impl PyStepRows {
             used += taken;
             work.push(StepWork {
                 request: &mut request.request,
-                drafts,
-                bounds,
-                rows: &mut mine[..count * self.words],
-                held: &mut known[..count],
+                drafts: Drafts::Chain(drafts, bounds),
+                rows: RequestRows::new(&mut mine[..count * self.words], &mut known[..count]),
             });
         }
         let outcomes = py.released(|| fill_step(work, threads));
