@@ -23,8 +23,8 @@ from ffwd import FfwdError, Vocabulary
 from ffwd.adapters.sglang import grammar as grammars
 from ffwd.adapters.sglang.cache import GrammarObjectCache
 from ffwd.adapters.sglang.grammar import FfwdGrammar
+from ffwd.adapters.sglang.step import extend_step
 from ffwd.adapters.sglang.tags import as_structural_tag
-from ffwd.adapters.sglang.trees import extend_trees
 from ffwd.adapters.shared.cache import DEFAULT_CACHE_BYTES, GrammarCache
 from ffwd.adapters.shared.environment import is_on
 from ffwd.adapters.shared.metrics import process_metrics
@@ -214,7 +214,7 @@ def create(
         cache_bytes=_cache_bytes(),
         narrow=is_on(NARROW_VARIABLE),
     )
-    extend_trees()
+    extend_step()
     return _with_reasoning(backend, serving, tokenizer)
 
 

@@ -12,6 +12,17 @@ _BACKEND = "sglang.srt.constrained.base_grammar_backend"
 _REASONER = "sglang.srt.constrained.reasoner_grammar_backend"
 _SPECULATION = "sglang.srt.speculative.spec_utils"
 
+ROWS = (
+    Symbol(
+        "sglang.srt.sampling.sampling_batch_info",
+        "SamplingBatchInfo.update_regex_vocab_mask",
+        "replaced",
+        ("8d91d5655ff7",),
+    ),
+    Symbol(_BACKEND, "GrammarMask", "made", ("5648a6d934a4",)),
+)
+"""What the masks of a batch depend on."""
+
 TREES = (
     Symbol(_SPECULATION, "generate_token_bitmask", "replaced", ("f87fdb4fc1f3",)),
     Symbol(_SPECULATION, "traverse_tree", "not called any more", ("5c758516fc31",)),
@@ -20,6 +31,7 @@ TREES = (
 """What the masks of drafts depend on."""
 
 SYMBOLS = (
+    *ROWS,
     *TREES,
     Symbol(_BACKEND, "BaseGrammarBackend", "base class", ("27b9853b42f1",)),
     Symbol(_BACKEND, "BaseGrammarObject", "base class", ("c9d86344b099",)),
@@ -28,12 +40,6 @@ SYMBOLS = (
     Symbol(_BACKEND, "register_vocab_mask_buffer", "called", ("ea6e38f3e447",)),
     Symbol(_REASONER, "ReasonerGrammarBackend", "wraps the backend", ("5541c8d4fe88",)),
     Symbol(_REASONER, "ReasonerGrammarObject", "wraps a grammar", ("b9d888c1b0c0",)),
-    Symbol(
-        "sglang.srt.sampling.sampling_batch_info",
-        "SamplingBatchInfo.update_regex_vocab_mask",
-        "fills the rows of a batch",
-        ("8d91d5655ff7",),
-    ),
 )
 
 

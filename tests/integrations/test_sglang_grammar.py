@@ -15,12 +15,13 @@ import torch
 from sglang.srt.constrained.base_grammar_backend import GrammarRow
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarObject
 from sglang.srt.managers.schedule_batch import FINISH_ABORT
+from sglang.srt.sampling.sampling_batch_info import SamplingBatchInfo
 from sglang.srt.speculative import spec_utils
 from sglang.srt.speculative.spec_utils import GrammarTree, build_grammar_vocab_mask
 from sglangharness import LOGITS_WIDTH, SmallScheduler, end_id, tiny_tokenizer
 
 import ffwd
-from ffwd.adapters.sglang import surface, trees
+from ffwd.adapters.sglang import step, surface
 from ffwd.adapters.sglang.cache import GrammarObjectCache
 from ffwd.adapters.sglang.grammar import FfwdGrammar
 from ffwd.adapters.shared.requests import GrammarRequest
@@ -247,7 +248,7 @@ def test_trees_of_other_grammars_are_left_to_sglang(
     scheduler: SmallScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrapper for reasoning, for example; one in a batch suffices."""
-    monkeypatch.setattr(trees, "fill_trees", None)
+    monkeypatch.setattr(step, "fill_trees", None)
     ours, other = grammar(scheduler, "json", COLOURS), grammar(scheduler, "regex", "ab?")
     wrapped = ReasonerGrammarObject(other, [9])
     wrapped.maybe_init_reasoning(True)
@@ -264,13 +265,14 @@ def test_another_source_of_the_walk_is_left_alone(
     own = spec_utils.generate_token_bitmask.__wrapped__
     monkeypatch.setattr(spec_utils, "generate_token_bitmask", own)
     changed = dataclasses.replace(surface.TREES[1], fingerprints=("other",))
-    monkeypatch.setattr(trees, "TREES", (surface.TREES[0], changed))
-    trees.extend_trees()
+    monkeypatch.setattr(step, "TREES", (surface.TREES[0], changed))
+    step.extend_step()
     assert spec_utils.generate_token_bitmask is own
+    assert "generate_token_bitmask stays SGLang's own" in caplog.text
     assert "spec_utils.traverse_tree is not as in the SGLang that ffwd supports" in caplog.text
-    monkeypatch.setattr(trees, "TREES", surface.TREES)
+    monkeypatch.setattr(step, "TREES", surface.TREES)
     for _ in range(2):
-        trees.extend_trees()
+        step.extend_step()
         assert spec_utils.generate_token_bitmask.__wrapped__ is own
 
 
@@ -278,6 +280,38 @@ def test_what_is_used_is_listed_with_the_source_that_was_tested() -> None:
     """A new version of SGLang begins here: read what differs, then record it."""
     recorded = {str(symbol): symbol.fingerprints for symbol in surface.SYMBOLS}
     assert recorded == {str(symbol): (fingerprint(symbol),) for symbol in surface.SYMBOLS}
+
+
+def test_masks_of_batches_are_as_sglang_makes_them(scheduler: SmallScheduler) -> None:
+    """Bit by bit, whatever the memory held before, and while earlier masks are still read."""
+    rng = random.Random(SEED)
+    own = SamplingBatchInfo.update_regex_vocab_mask.__wrapped__
+    kinds = [{"json_schema": COLOURS}, {"regex": "ab?"}, {"regex": "please answer: (red|blue)"}, {}]
+    running: list[Any] = []
+    held: list[tuple[Any, list[list[int]]]] = []
+    memory = set()
+    for made in range(200):
+        if len(running) < rng.choice([1, 4, 6]):
+            running += scheduler.admit([scheduler.request(f"r{made}", **rng.choice(kinds))])
+        rng.shuffle(running)
+        info, other = (scheduler.sampling_info(running) for _ in range(2))
+        info.update_regex_vocab_mask()
+        own(other)
+        if other.grammar_mask is None:
+            assert info.grammar_mask is None
+        else:
+            mask = info.grammar_mask.vocab_mask
+            assert torch.equal(mask, other.grammar_mask.vocab_mask)
+            memory.add(mask.data_ptr())
+            held = [*held, (mask, mask.tolist())][-rng.choice([1, 3]) :]
+        assert all(mask.tolist() == words for mask, words in held)
+        for req in running:
+            if req.grammar is not None and not req.grammar.is_terminated():
+                req.grammar.accept_token(rng.choice(allowed(row(req.grammar))))
+                req.grammar.finished = rng.random() < 0.05
+        if rng.random() < 0.3:
+            running.pop()
+    assert len(memory) < 20
 
 
 def test_drafts_are_committed_up_to_the_end(scheduler: SmallScheduler) -> None:

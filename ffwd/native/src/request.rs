@@ -91,7 +91,7 @@ impl PyEngineRequest {
         Ok(Self { request, grammar: grammar.clone().unbind() })
     }
 
-    /// What all requests with this grammar share.
+    /// The compiled grammar, which all its requests share.
     #[getter]
     fn grammar(&self, py: Python<'_>) -> Py<PyCompiledGrammar> {
         self.grammar.clone_ref(py)
@@ -277,7 +277,7 @@ impl PyStepRows {
     /// If a limit is exceeded, the row allows one token, and the request refuses what comes.
     ///
     /// Args:
-    ///     requests: `EngineRequest` objects, all different.
+    ///     requests: `EngineRequest` objects, all different, or None, whose rows allow every token.
     ///     drafts: The drafts of each, or None.
     ///     bounds: By the index of a request that a grammar does not constrain from the start:
     ///         from which draft on the grammar reads them, from which row on it masks, and which
@@ -304,9 +304,12 @@ impl PyStepRows {
         stride: Option<usize>,
         threads: usize,
     ) -> PyResult<Filled> {
-        let mut requests: Vec<PyRefMut<'_, PyEngineRequest>> = requests
+        let mut requests: Vec<Option<PyRefMut<'_, PyEngineRequest>>> = requests
             .iter()
-            .map(|request| Ok(request.cast_into::<PyEngineRequest>()?.try_borrow_mut()?))
+            .map(|request| match request.is_none() {
+                true => Ok(None),
+                false => Ok(Some(request.cast_into::<PyEngineRequest>()?.try_borrow_mut()?)),
+            })
             .collect::<PyResult<_>>()?;
         let none = || vec![Vec::new(); requests.len()];
         let drafts: Vec<Vec<GivenToken>> = match drafts {
@@ -341,10 +344,16 @@ impl PyStepRows {
         let mut held = &mut self.held[..];
         let mut used = 0;
         let mut work = Vec::with_capacity(requests.len());
-        for ((request, drafts), bounds) in requests.iter_mut().zip(&drafts).zip(all_bounds) {
+        let mut places = Vec::with_capacity(requests.len());
+        let mut open = Vec::new();
+        for (at, ((request, drafts), bounds)) in
+            requests.iter_mut().zip(&drafts).zip(all_bounds).enumerate()
+        {
             let count = drafts.len() + 1;
             let taken = stride.unwrap_or(count);
-            let needed = request.request.matcher().compiled().engine.vocabulary().mask_words();
+            let needed = request.as_ref().map_or(0, |request| {
+                request.request.matcher().compiled().engine.vocabulary().mask_words()
+            });
             if taken < count || held.len() < taken || self.words < needed {
                 return Err(error(format!(
                     "a request needs {count} rows of {needed} words, and there are {} of {}",
@@ -356,18 +365,27 @@ impl PyStepRows {
             let (known, unknown) = held.split_at_mut(taken);
             (rows, held) = (later, unknown);
             used += taken;
+            let (mine, known) = (&mut mine[..count * self.words], &mut known[..count]);
+            let Some(request) = request else {
+                open.extend(mine.chunks_mut(self.words).zip(known));
+                continue;
+            };
+            places.push(at);
             work.push(StepWork {
                 request: &mut request.request,
                 drafts: Drafts::Chain(drafts, bounds),
-                rows: RequestRows::new(&mut mine[..count * self.words], &mut known[..count]),
+                rows: RequestRows::new(mine, known),
             });
+        }
+        for (row, held) in open {
+            held.write_everything(row);
         }
         let outcomes = py.released(|| fill_step(work, threads));
         let (mut refused, mut rejected) = (Vec::new(), Vec::new());
         for (at, outcome) in outcomes {
             match outcome {
-                Outcome::Refused => refused.push(at),
-                Outcome::RejectedDraft(token) => rejected.push((at, token)),
+                Outcome::Refused => refused.push(places[at]),
+                Outcome::RejectedDraft(token) => rejected.push((places[at], token)),
             }
         }
         Ok((used, refused, rejected))
