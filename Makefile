@@ -246,7 +246,7 @@ python-test: setup suite vocabularies parsers
 ENGINES := build/engines
 SCHEDULERS := $(shell tests/integrations/make_environment.sh --schedulers)
 SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/test_vllm_scheduler_stress.py tests/integrations/test_vllm_step.py
-SGLANG_TESTS := $(addprefix tests/integrations/test_sglang_,$(addsuffix .py,grammar plugin reasoning scheduler))
+SGLANG_TESTS := $(addprefix tests/integrations/test_sglang_,$(addsuffix .py,drafts grammar plugin reasoning scheduler))
 
 $(SCHEDULERS:%=$(ENGINES)/%/.made): tests/integrations/make_environment.sh | $(VENV)/.installed
 	rm -rf $(@D)

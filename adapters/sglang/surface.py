@@ -30,9 +30,25 @@ TREES = (
 )
 """What the masks of drafts depend on."""
 
+WORKER = (
+    Symbol(
+        "sglang.srt.speculative.ngram_worker",
+        "NGRAMWorker._prepare_draft_tokens",
+        "extended",
+        ("2c7847e1bd46",),
+    ),
+)
+"""What forced drafts depend on. It is not in `SYMBOLS`: its module loads SGLang's scheduler."""
+
 SYMBOLS = (
     *ROWS,
     *TREES,
+    Symbol(
+        "sglang.srt.speculative.spec_registry", "CustomSpecAlgo", "base class", ("c788fc7b1285",)
+    ),
+    Symbol(
+        "sglang.srt.arg_groups.speculative_hook", "_handle_ngram", "followed", ("dc02b8844e1e",)
+    ),
     Symbol(_BACKEND, "BaseGrammarBackend", "base class", ("27b9853b42f1",)),
     Symbol(_BACKEND, "BaseGrammarObject", "base class", ("c9d86344b099",)),
     Symbol(_BACKEND, "GrammarRow", "read", ("e437f28bd16c",)),
