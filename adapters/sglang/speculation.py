@@ -5,8 +5,8 @@
 
 Drafts are verified in one forward pass together with the token before them, so forced tokens need
 no pass of their own. SGLang drafts in the scheduler's process, after it has accepted a step's
-tokens, so drafts know the last token. What is forced stands first among them, then come those of
-the n-gram worker that go on after it. Other requests have the n-gram worker's.
+tokens, so drafts know the last token. Forced tokens stand first among them, then come those of the
+n-gram worker that go on after them. Other requests have the n-gram worker's.
 
 This module is loaded in every process of SGLang, `drafts` only where a worker is made.
 """

@@ -99,7 +99,7 @@ class _Block:
         self._is_read: Callable[[], bool] = lambda: False
 
     def is_free(self, count: int) -> bool:
-        """Return whether so many rows can be written."""
+        """Return whether this number of rows can be written."""
         return count <= len(self._tensor) and not self._is_read()
 
     def lend(self, count: int, device: torch.device) -> torch.Tensor:
