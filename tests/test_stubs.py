@@ -31,7 +31,7 @@ OF_STREAMING |= {"Text", "Held", "Stopped", "StoppedWithText"}
 OF_STREAMING |= {"StopSequenceError", "StreamInUseError"}
 UNDER_SEQUENCE = {"TokenSequence"}
 # What `ffwd.engine` makes public.
-OF_ENGINE = {"EngineRequest", "StepRows", "forced_table"}
+OF_ENGINE = {"EngineRequest", "StepRows", "fill_rows", "fill_trees", "forced_table"}
 ELSEWHERE = INTERNAL | OF_TOKENIZER | UNDER_BPE | OF_STREAMING | UNDER_SEQUENCE | OF_ENGINE
 
 

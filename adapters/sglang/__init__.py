@@ -1,8 +1,8 @@
-"""SGLang: the grammar backend `ffwd`, for `--grammar-backend ffwd`.
+"""SGLang: the grammar backend `ffwd`, for `--grammar-backend ffwd`, and forced tokens as drafts.
 
 SGLang loads `register` in every process of its own, by the entry point of the group
 `sglang.srt.plugins` that ffwd's distribution has. Nothing else of SGLang is touched, and nothing
-of ffwd is used before the backend is named.
+of ffwd is used before the backend is named. `--speculative-algorithm FFWD` adds the drafts.
 """
 
 import logging
@@ -15,6 +15,9 @@ SUPPORTED_VERSION = "0.5.23"
 """The version of SGLang whose interfaces this follows; its post-releases count as well."""
 
 BACKEND_NAME = "ffwd"
+
+ALGORITHM_NAME = "FFWD"
+"""The speculative algorithm whose drafts are forced tokens."""
 
 _logger = logging.getLogger(__name__)
 
@@ -55,6 +58,8 @@ def register() -> None:
         if BACKEND_NAME not in choices.GRAMMAR_BACKEND_CHOICES:
             choices.add_grammar_backend_choices([BACKEND_NAME])
         register_backend(BACKEND_NAME, create_grammar_backend if supported else _refuse)
+        if supported:
+            import_module("ffwd.adapters.sglang.speculation").register_algorithm()
     # SGLang itself continues after any error of another version.
     except Exception as error:
         _logger.warning(

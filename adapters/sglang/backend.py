@@ -23,16 +23,18 @@ from ffwd import FfwdError, Vocabulary
 from ffwd.adapters.sglang import grammar as grammars
 from ffwd.adapters.sglang.cache import GrammarObjectCache
 from ffwd.adapters.sglang.grammar import FfwdGrammar
+from ffwd.adapters.sglang.step import extend_step
 from ffwd.adapters.sglang.tags import as_structural_tag
-from ffwd.adapters.shared.cache import GrammarCache
-from ffwd.adapters.shared.matcher import RequestMatcher
+from ffwd.adapters.shared.cache import DEFAULT_CACHE_BYTES, GrammarCache
+from ffwd.adapters.shared.environment import is_on
 from ffwd.adapters.shared.metrics import process_metrics
 from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
 from ffwd.grammar import Writing
 
-DEFAULT_CACHE_BYTES = 1 << 30
 CACHE_BYTES_VARIABLE = "FFWD_CACHE_BYTES"
+NARROW_VARIABLE = "FFWD_SGLANG_NARROW"
+"""Set to 0, masks allow every tokenization of forced text."""
 
 # SGLang's name for any JSON value.
 _ANY_JSON = "$$ANY$$"
@@ -49,6 +51,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         writing: How JSON is written.
         cache_bytes: How many bytes of compiled grammars are kept for requests to come. Those that
             requests in progress use are held by these.
+        narrow: As for `ffwd.engine.EngineRequest`.
 
     """
 
@@ -58,8 +61,10 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         *,
         writing: Writing = _AS_IT_COMES,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        narrow: bool = True,
     ) -> None:
         super().__init__()
+        self._narrow = narrow
         self.vocabulary = vocabulary
         self._framed_vocabulary = vocabulary
         self._writing = writing
@@ -119,10 +124,13 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
     def _object(
         self, compiled: ffwd.CompiledGrammar, request: GrammarRequest, kind: str
     ) -> FfwdGrammar:
-        matcher = RequestMatcher(compiled)
-        # The first mask is computed here, not in the scheduler's thread.
-        matcher.fill(ffwd.allocate_bitmask(1, compiled.vocabulary.vocab_size), 0)
-        return FfwdGrammar(matcher, request, GrammarStats(dispatch_type=kind))
+        stats = GrammarStats(dispatch_type=kind)
+        grammar = FfwdGrammar(compiled, request, stats, narrow=self._narrow)
+        # In a thread of the executor's. Masks that are missing in a step delay the whole batch.
+        # The first one may exceed a limit.
+        grammar.fill_bitmask(ffwd.allocate_bitmask(1, compiled.vocabulary.vocab_size), 0)
+        grammar.build_ahead()
+        return grammar
 
     # --------------------------------------------------- what SGLang asks of the backend itself
 
@@ -200,7 +208,13 @@ def create(
     vocabulary = engine_vocabulary(
         tokenizer, vocab_size=vocab_size, eos_token_ids=eos_token_ids or ()
     )
-    backend = FfwdGrammarBackend(vocabulary, writing=_writing(serving), cache_bytes=_cache_bytes())
+    backend = FfwdGrammarBackend(
+        vocabulary,
+        writing=_writing(serving),
+        cache_bytes=_cache_bytes(),
+        narrow=is_on(NARROW_VARIABLE),
+    )
+    extend_step()
     return _with_reasoning(backend, serving, tokenizer)
 
 

@@ -67,8 +67,9 @@ class GrammarObjectCache(MutableMapping[GrammarKey, Any]):
 
 
 def _held(value: Any) -> int:
-    # SGLang's wrapper for reasoning has the grammar as `grammar`.
-    compiled = getattr(getattr(value, "grammar", value), "compiled", None)
+    # SGLang's wrapper for reasoning has the request's grammar as `grammar`, and this the compiled.
+    compiled = getattr(value, "grammar", None)
+    compiled = getattr(compiled, "grammar", compiled)
     if isinstance(compiled, CompiledGrammar):
         return compiled.stats()["memory_bytes"]
     return len(getattr(value, "error_message", ""))

@@ -10,10 +10,12 @@ from ffwd.adapters.sglang import (
     register,
     registered,
 )
+from ffwd.adapters.sglang.surface import changed
 from ffwd.adapters.shared.diagnosis import (
     Finding,
     import_finding,
     plugin_finding,
+    source_findings,
     tokenizer_findings,
 )
 
@@ -34,6 +36,7 @@ def diagnose(tokenizer: Any = None) -> list[Finding]:
         Finding("bad" if advice else "ok", "version", f"SGLang {version or 'unknown'}", advice),
         plugin_finding("sglang.srt.plugins", allowed_by="SGLANG_PLUGINS"),
         _backend(),
+        *source_findings(changed(), f"SGLang {SUPPORTED_VERSION}"),
         *([] if tokenizer is None else tokenizer_findings(tokenizer)),
     ]
 

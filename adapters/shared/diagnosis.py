@@ -6,6 +6,7 @@ from importlib import import_module, metadata
 from typing import Any, Literal
 
 from ffwd import FfwdError
+from ffwd.adapters.shared.surface import Symbol
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
 
 Status = Literal["ok", "note", "bad"]
@@ -96,4 +97,25 @@ def tokenizer_findings(tokenizer: Any) -> list[Finding]:
             "not exact: masks are not narrow, and few tokens are forced",
             "BPE tokenizers are exact: docs/canonical.md",
         ),
+    ]
+
+
+def source_findings(symbols: list[Symbol], release: str) -> list[Finding]:
+    """Return the doctor's findings about the sources of an engine.
+
+    Args:
+        symbols: Those that differ from the release.
+        release: What ffwd was tested with.
+
+    """
+    if not symbols:
+        return [Finding("ok", "sources", f"what ffwd uses is as in {release}")]
+    return [
+        Finding(
+            "note",
+            "sources",
+            f"{symbol} ({symbol.use}) is not as in {release}",
+            "it may work: the tests of docs/engines.md tell",
+        )
+        for symbol in symbols
     ]

@@ -6,6 +6,7 @@ from ffwd.adapters.shared.diagnosis import (
     Finding,
     import_finding,
     plugin_finding,
+    source_findings,
     tokenizer_findings,
 )
 from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, register, supported
@@ -67,18 +68,7 @@ def _sources(version: str) -> list[Finding]:
     minor = minor_version(version)
     tested = minor if minor in SUPPORTED_VERSIONS else SUPPORTED_VERSIONS[-1]
     name = "vLLM {}.{}.0".format(*tested)
-    differing = changed(tested)
-    if not differing:
-        return [Finding("ok", "sources", f"what ffwd uses is as in {name}")]
-    return [
-        Finding(
-            "note",
-            "sources",
-            f"{symbol} ({symbol.use}) is not as in {name}",
-            "it may work: the tests of docs/engines.md tell",
-        )
-        for symbol in differing
-    ]
+    return source_findings(changed(tested), name)
 
 
 def _drafts() -> Finding:

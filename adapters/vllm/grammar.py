@@ -1,6 +1,5 @@
 """vLLM's two abstract classes for structured output, on top of ffwd."""
 
-import os
 from typing import Any
 
 import torch
@@ -11,12 +10,9 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 import ffwd
-from ffwd import FfwdError
+from ffwd.adapters.shared.environment import is_on
 from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
 from ffwd.engine import EngineRequest
-
-AHEAD_STATES = 128
-AHEAD_SECONDS = 0.01
 
 NARROW_VARIABLE = "FFWD_VLLM_NARROW"
 """Set to 0, masks allow every tokenization of forced text."""
@@ -36,19 +32,6 @@ class FfwdGrammar(EngineRequest, StructuredOutputGrammar):  # type: ignore[misc]
     """
 
 
-def is_narrow() -> bool:
-    """Return whether masks are narrow; they are unless `FFWD_VLLM_NARROW` is 0.
-
-    Raises:
-        FfwdError: The environment variable is neither 0 nor 1.
-
-    """
-    text = os.environ.get(NARROW_VARIABLE, "1")
-    if text not in ("0", "1"):
-        raise FfwdError(f"{NARROW_VARIABLE} must be 0 or 1, not {text!r}")
-    return text == "1"
-
-
 class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
     """One engine's grammars.
 
@@ -64,7 +47,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
         super().__init__(vllm_config, tokenizer, vocab_size)
         self._config = vllm_config.structured_outputs_config
         self._cache = store.cache(vllm_config.model_config, tokenizer)
-        self._narrow = is_narrow()
+        self._narrow = is_on(NARROW_VARIABLE)
 
     def compile_grammar(
         self,
@@ -83,7 +66,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
         grammar = FfwdGrammar(self._cache.get(request), stop_token_ids, narrow=self._narrow)
         if is_new:
             # In a thread of vLLM's. Masks that are missing in a step delay the whole batch.
-            grammar.build_ahead(max_states=AHEAD_STATES, seconds=AHEAD_SECONDS)
+            grammar.build_ahead()
         return grammar
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:

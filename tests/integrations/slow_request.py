@@ -7,28 +7,39 @@ import numpy as np
 
 import ffwd
 from ffwd import CompiledGrammar
-from ffwd.adapters.shared.matcher import RequestMatcher
 
 
 class SlowRequest:
-    """What `EngineRequest` is, on top of `Matcher`."""
+    """What `EngineRequest` is, on top of `Matcher`, whose options it takes besides its own."""
 
     def __init__(
-        self, compiled: CompiledGrammar, stop_token_ids: Iterable[int] = (), *, narrow: bool = False
+        self,
+        compiled: CompiledGrammar,
+        stop_token_ids: Iterable[int] = (),
+        *,
+        narrow: bool = False,
+        **options: Any,
     ) -> None:
-        self._matcher = RequestMatcher(compiled, narrow=narrow)
-        width = compiled.vocabulary.vocab_size
-        known = set(compiled.vocabulary.eos_token_ids)
-        self._stops = {t for t in stop_token_ids if 0 <= t < width and t not in known}
+        self.matcher: ffwd.Matcher = compiled.matcher(**options)
+        vocabulary = compiled.vocabulary
+        self._width = vocabulary.vocab_size
+        self._narrow = narrow and vocabulary.bpe is not None and vocabulary.bpe.exact
+        known = set(vocabulary.eos_token_ids)
+        self._stops = {t for t in stop_token_ids if 0 <= t < self._width and t not in known}
         self._stopped = False
+        self._after_end = 0
 
     @property
-    def matcher(self) -> ffwd.Matcher:
-        return self._matcher.matcher
+    def num_tokens(self) -> int:
+        return self.matcher.num_tokens + self._stopped + self._after_end
+
+    def accept(self, token: int) -> bool:
+        return self.accept_tokens("", [token])
 
     def accept_tokens(self, request_id: str, tokens: Sequence[int]) -> bool:
         count = self._advance(tokens)
         if count == len(tokens) or self.is_terminated():
+            self._after_end += len(tokens) - count
             return True
         self.rollback(count)
         return False
@@ -41,17 +52,20 @@ class SlowRequest:
         return tokens[:count]
 
     def rollback(self, num_tokens: int) -> None:
+        ignored = min(num_tokens, self._after_end)
+        self._after_end -= ignored
+        num_tokens -= ignored
         if num_tokens and self._stopped:
             self._stopped = False
             num_tokens -= 1
-        self._matcher.rollback(num_tokens)
+        self.matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
-        self._matcher.fill(bitmask, batch_index)
-        if not self._stops:
-            return
+        self.matcher.fill_bitmask(bitmask, batch_index)
         row = np.asarray(bitmask)[batch_index].view(np.uint32)
         allowed = row_bits(row)
+        if forced := self._forced_text(1):
+            allowed = set(forced)
         if self.matcher.is_accepting():
             allowed |= self._stops
         elif not allowed <= self._stops:
@@ -62,21 +76,40 @@ class SlowRequest:
 
     def forced(self, max_tokens: int) -> list[int]:
         tokens: list[int] = []
-        if not self._stopped:
-            for token in self._matcher.forced(max_tokens):
-                may_stop = self._stops and self.matcher.is_accepting()
-                if may_stop or not self.matcher.accept_token(token):
+        text = [] if self.is_terminated() else self._forced_text(max_tokens)
+        while len(tokens) < max_tokens and not self.is_terminated():
+            if self._stops and self.matcher.is_accepting():
+                break
+            if len(tokens) < len(text):
+                token = text[len(tokens)]
+            else:
+                # What is forced, narrow masks have been asked for; the end is no text.
+                if self._narrow and not self.matcher.is_accepting():
                     break
-                tokens.append(token)
-            self.matcher.rollback(len(tokens))
+                row = ffwd.allocate_bitmask(1, self._width)
+                self.matcher.fill_bitmask(row)
+                only = row_bits(row)
+                if len(only) != 1:
+                    break
+                token = only.pop()
+            if not self.matcher.accept_token(token):
+                break
+            tokens.append(token)
+        self.matcher.rollback(len(tokens))
         return tokens
 
     def is_terminated(self) -> bool:
-        return self._stopped or self._matcher.is_terminated
+        return self._stopped or self.matcher.is_terminated()
 
     def reset(self) -> None:
         self._stopped = False
-        self._matcher.reset()
+        self._after_end = 0
+        self.matcher.reset()
+
+    def _forced_text(self, max_tokens: int) -> list[int]:
+        if not self._narrow:
+            return []
+        return self.matcher.fast_forward_tokens(max_tokens=max_tokens, look_ahead=False)
 
     def _advance(self, tokens: Sequence[int]) -> int:
         for count, token in enumerate(tokens):
@@ -84,7 +117,7 @@ class SlowRequest:
                 return count
             if token in self._stops and self.matcher.is_accepting():
                 self._stopped = True
-            elif not self._matcher.accept([token]):
+            elif not 0 <= token < self._width or not self.matcher.accept_token(token):
                 return count
         return len(tokens)
 
@@ -122,4 +155,40 @@ def slow_rows(
                 break
             accepted += 1
     request.rollback(accepted)
+    return rows
+
+
+def slow_tree(
+    request: SlowRequest,
+    tokens: Sequence[int],
+    first_child: Sequence[int],
+    next_sibling: Sequence[int],
+    words: int,
+) -> Any:
+    """The rows of a tree of drafts, from the ways to its nodes: int32 [nodes, words]."""
+    rows = np.full((len(tokens), words), -1, np.int32)
+    parents = {}
+    for parent, child in enumerate(first_child):
+        while child != -1:
+            parents[child] = parent
+            child = next_sibling[child]
+    for node in range(len(tokens)):
+        way = [node]
+        while way[-1]:
+            if way[-1] not in parents:
+                break
+            way.append(parents[way[-1]])
+        if way[-1]:
+            continue
+        drafts = [tokens[each] for each in reversed(way[:-1])]
+        accepted = 0
+        for token in drafts:
+            request.fill_bitmask(rows, node)
+            if request.is_terminated() or token not in row_bits(rows[node]):
+                break
+            accepted += request.accept(token)
+        rows[node] = -1
+        if accepted == len(drafts) and not request.is_terminated():
+            request.fill_bitmask(rows, node)
+        request.rollback(accepted)
     return rows

@@ -4,12 +4,12 @@ import json
 import random
 from typing import Any
 
-import numpy as np
 import pytest
+from slow_request import SlowRequest, row_bits
 from tiny_engine_model import train_tokenizer
 
 import ffwd
-from ffwd.adapters.shared.matcher import RequestMatcher
+from ffwd.engine import EngineRequest
 from ffwd.tokenizer import from_huggingface
 
 SEED = 20261122
@@ -60,11 +60,10 @@ def compiled(vocabulary: ffwd.Vocabulary) -> dict[str, ffwd.CompiledGrammar]:
     return {name: ffwd.compile(grammar, vocabulary) for name, grammar in GRAMMARS.items()}
 
 
-def allowed(matcher: RequestMatcher) -> set[int]:
+def allowed(request: EngineRequest | SlowRequest) -> set[int]:
     bitmask = ffwd.allocate_bitmask(2, 512)
-    matcher.fill(bitmask, 1)
-    bits = np.unpackbits(bitmask[1].view(np.uint8), bitorder="little")
-    return set(np.flatnonzero(bits).tolist())
+    request.fill_bitmask(bitmask, 1)
+    return row_bits(bitmask[1])
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
@@ -76,15 +75,18 @@ def test_walks_with_narrow_masks(name: str, compiled: dict[str, Any]) -> None:
     call = compiled[name].vocabulary.token_names["<tool_call>"]
     drafted = 0
     for _ in range(8):
-        narrow = RequestMatcher(compiled[name], narrow=True)
-        plain = RequestMatcher(compiled[name])
+        narrow = EngineRequest(compiled[name], narrow=True)
+        slow = SlowRequest(compiled[name], narrow=True)
+        plain = EngineRequest(compiled[name])
         for _ in range(60):
-            if narrow.is_terminated:
+            if narrow.is_terminated():
                 break
             mask, wide = allowed(narrow), allowed(plain)
             run = narrow.forced(16)
             assert mask
             assert mask <= wide
+            assert (mask, run) == (allowed(slow), slow.forced(16))
+            assert plain.forced(16) == wide_twin(slow, compiled[name]).forced(16)
             assert narrow.forced(4) == run[:4]
             if not run:
                 assert mask == wide
@@ -92,59 +94,68 @@ def test_walks_with_narrow_masks(name: str, compiled: dict[str, Any]) -> None:
             # Verified one by one, as by a sampler: every mask leaves the draft only.
             for token in run:
                 assert allowed(narrow) == {token}
-                assert narrow.accept([token]) == 1
+                assert narrow.accept(token)
             # The same masks, reached in another way.
-            if not narrow.is_terminated:
-                other = RequestMatcher(compiled[name], narrow=True)
-                other.accept(plain.matcher.tokens + run)
+            if not narrow.is_terminated():
+                other = EngineRequest(compiled[name], narrow=True)
+                other.accept_tokens("", plain.matcher().tokens + run)
                 assert allowed(other) == allowed(narrow)
             narrow.rollback(len(run))
             assert allowed(narrow) == mask
             token = call if call in mask else rng.choice(sorted(mask))
-            assert narrow.accept([token]) == plain.accept([token]) == 1
+            assert narrow.accept(token)
+            assert plain.accept(token)
+            assert slow.accept(token)
     assert drafted > 0
+
+
+def wide_twin(slow: SlowRequest, compiled: ffwd.CompiledGrammar) -> SlowRequest:
+    """A slow request without narrow masks, after the same tokens."""
+    twin = SlowRequest(compiled)
+    assert twin.accept_tokens("", slow.matcher.tokens)
+    return twin
 
 
 def test_what_is_forced_is_cut_as_the_tokenizer_cuts_it(compiled: dict[str, Any]) -> None:
     tokenizer = train_tokenizer(seed=1)
     text = '<tool_call>\n{"name": "weather", "arguments": {"order'
     ids = tokenizer.encode(text, add_special_tokens=False)
-    narrow = RequestMatcher(compiled["tag"], narrow=True)
-    narrow.accept(ids[:1])
+    narrow = EngineRequest(compiled["tag"], narrow=True)
+    narrow.accept(ids[0])
     assert narrow.forced(64)[: len(ids) - 4] == ids[1:-3]
     # Masks alone leave other ways to write it.
-    plain = RequestMatcher(compiled["tag"])
-    plain.accept(ids[:1])
+    plain = EngineRequest(compiled["tag"])
+    plain.accept(ids[0])
     assert len(plain.forced(64)) < len(ids) - 4
 
 
 def test_the_end_is_drafted_where_nothing_else_may_come(compiled: dict[str, Any]) -> None:
     for narrow in (True, False):
-        matcher = RequestMatcher(compiled["choice"], narrow=narrow)
+        matcher = EngineRequest(compiled["choice"], narrow=narrow)
         tokenizer = train_tokenizer(seed=1)
-        matcher.accept(tokenizer.encode("green banana", add_special_tokens=False))
+        matcher.accept_tokens("", tokenizer.encode("green banana", add_special_tokens=False))
         assert matcher.forced(4) == [tokenizer.eos_token_id]
-        matcher.accept([tokenizer.eos_token_id])
+        matcher.accept(tokenizer.eos_token_id)
         assert matcher.forced(4) == []
         matcher.rollback(1)
         matcher.rollback(1)
-        assert not matcher.is_terminated
+        assert not matcher.is_terminated()
 
 
 def test_the_end_is_not_drafted_where_text_may_follow(compiled: dict[str, Any]) -> None:
     tokenizer = train_tokenizer(seed=1)
     for narrow in (True, False):
-        matcher = RequestMatcher(compiled["choice"], narrow=narrow)
-        assert matcher.accept(tokenizer.encode("red apple", add_special_tokens=False))
-        assert matcher.matcher.is_accepting()
+        matcher = EngineRequest(compiled["choice"], narrow=narrow)
+        assert matcher.accept_tokens("", tokenizer.encode("red apple", add_special_tokens=False))
+        assert matcher.matcher().is_accepting()
         assert matcher.forced(4) == []
         assert matcher.forced(0) == []
 
 
-def test_a_fork_is_narrow_too(compiled: dict[str, Any]) -> None:
-    matcher = RequestMatcher(compiled["compact"], narrow=True)
-    fork = matcher.fork()
-    matcher.accept(matcher.forced(3))
+def test_a_copy_is_narrow_too(compiled: dict[str, Any]) -> None:
+    matcher = EngineRequest(compiled["compact"], narrow=True)
+    fork = EngineRequest(matcher)
+    matcher.accept_tokens("", matcher.forced(3))
     assert matcher.num_tokens == 3
     assert len(allowed(fork)) == 1
     assert fork.num_tokens == 0
@@ -160,7 +171,7 @@ def test_every_bit_of_a_word_can_be_the_only_one() -> None:
         if text is None or text not in words or not text.isascii():
             continue
         grammar = ffwd.lit(text.decode()) + ffwd.regex("[0-9]+")
-        matcher = RequestMatcher(ffwd.compile(grammar, vocabulary), narrow=True)
+        matcher = EngineRequest(ffwd.compile(grammar, vocabulary), narrow=True)
         (only,) = allowed(matcher)
         assert vocabulary.token_bytes(only) == text
         seen.add(only % 32)
@@ -170,11 +181,11 @@ def test_every_bit_of_a_word_can_be_the_only_one() -> None:
 def test_without_a_compiled_tokenizer_masks_are_as_they_are() -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [b"abc", None]
     vocabulary = ffwd.Vocabulary(tokens, eos_token_ids=[257])
-    matcher = RequestMatcher(ffwd.compile(ffwd.lit("abcd"), vocabulary), narrow=True)
+    matcher = EngineRequest(ffwd.compile(ffwd.lit("abcd"), vocabulary), narrow=True)
     bitmask = ffwd.allocate_bitmask(1, 258)
-    matcher.fill(bitmask, 0)
+    matcher.fill_bitmask(bitmask, 0)
     assert bitmask[0, 8] == 1
     assert bitmask[0, 97 // 32] == 1 << 97 % 32
     assert matcher.forced(8) == []
-    matcher.accept([256])
+    matcher.accept(256)
     assert matcher.forced(8) == [100, 257]

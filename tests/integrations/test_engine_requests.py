@@ -1,4 +1,4 @@
-"""What the adapters of engines share: requests, the cache of grammars, vocabularies, matchers."""
+"""What the adapters of engines share: grammars, their cache, vocabularies, one request."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +9,9 @@ import pytest
 
 import ffwd
 from ffwd.adapters.shared.cache import GrammarCache
-from ffwd.adapters.shared.matcher import RequestMatcher
 from ffwd.adapters.shared.requests import EngineRequestError, GrammarRequest, grammar_of
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
+from ffwd.engine import EngineRequest
 
 END = 256
 # Every byte by itself, one longer token, and an end.
@@ -52,11 +52,11 @@ GRAMMARS = [
 @pytest.mark.parametrize(("request_", "good", "bad"), GRAMMARS, ids=range(len(GRAMMARS)))
 def test_each_kind_of_request(request_: GrammarRequest, good: bytes, bad: bytes) -> None:
     compiled = ffwd.compile(grammar_of(request_), VOCABULARY)
-    matcher = RequestMatcher(compiled)
-    assert matcher.validate(good) == len(good)
-    assert matcher.accept([*good, END]) == len(good) + 1
-    assert matcher.is_terminated
-    assert RequestMatcher(compiled).accept(bad) < len(bad)
+    matcher = EngineRequest(compiled)
+    assert matcher.validate_tokens([*good]) == [*good]
+    assert matcher.accept_tokens("", [*good, END])
+    assert matcher.is_terminated()
+    assert not EngineRequest(compiled).accept_tokens("", [*bad])
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def test_the_bound_lets_the_oldest_go() -> None:
     probe = GrammarCache(VOCABULARY)
     sizes = []
     for asked in requests:
-        RequestMatcher(probe.get(asked)).accept(b"aaaa")
+        EngineRequest(probe.get(asked)).accept_tokens("", [*b"aaaa"])
         sizes.append(probe.get(asked).stats()["memory_bytes"])
     cache = GrammarCache(VOCABULARY, max_bytes=sum(sizes[:3]))
     matchers = []
     for asked in requests:
-        matchers.append(RequestMatcher(cache.get(asked)))
-        matchers[-1].accept(b"aaaa")
+        matchers.append(EngineRequest(cache.get(asked)))
+        matchers[-1].accept_tokens("", [*b"aaaa"])
     stats = cache.stats()
     assert stats.evictions == len(requests) - stats.grammars
     assert 1 <= stats.grammars < len(requests)
     # Matchers of a grammar that was let go live on, and asking again compiles it again.
-    assert all(matcher.accept(b"a") == 1 for matcher in matchers)
+    assert all(matcher.accept(ord("a")) for matcher in matchers)
     misses = cache.stats().misses
     cache.get(requests[0])
     assert cache.stats().misses == misses + 1
@@ -165,37 +165,46 @@ def test_adding_a_grammar_measures_few_of_the_others(monkeypatch) -> None:
     cache.close()
 
 
-def test_a_matcher_refuses_and_changes_nothing() -> None:
-    matcher = RequestMatcher(ffwd.compile(ffwd.regex("ab?"), VOCABULARY))
+def test_a_request_refuses_and_changes_nothing() -> None:
+    request = EngineRequest(ffwd.compile(ffwd.regex("ab?"), VOCABULARY))
     for token in (-1, 10**6, END, ord("b")):
-        assert matcher.accept([token]) == 0
-        assert matcher.validate([token]) == 0
-    assert matcher.validate([ord("a"), 10**6]) == 1
-    assert matcher.accept([ord("a"), END, ord("b"), END]) == 2
-    assert matcher.accept([END]) == matcher.validate([END]) == 0
+        assert not request.accept(token)
+        assert request.validate_tokens([token]) == []
+    assert request.validate_tokens([ord("a"), 10**6]) == [ord("a")]
+    assert request.accept_tokens("", [ord("a"), END, ord("b"), END])
+    assert request.is_terminated()
+    # Those after the end count, until they are rolled back.
+    assert request.num_tokens == 4
+    assert request.validate_tokens([END]) == []
     bitmask = np.zeros((2, (VOCABULARY.vocab_size + 31) // 32), dtype=np.int32)
-    matcher.fill(bitmask, 1)
+    request.fill_bitmask(bitmask, 1)
     bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little").reshape(2, -1)
     assert not bits[0].any()
     assert bits[1].nonzero()[0].tolist() == [END]
-    matcher.rollback(2)
-    assert not matcher.is_terminated
-    assert matcher.num_tokens == 0
-    other = matcher.fork()
-    other.accept([ord("a")])
-    assert (matcher.num_tokens, other.num_tokens) == (0, 1)
+    request.rollback(2)
+    assert request.is_terminated()
+    request.rollback(2)
+    assert not request.is_terminated()
+    assert request.num_tokens == 0
+    other = EngineRequest(request)
+    other.accept(ord("a"))
+    assert (request.num_tokens, other.num_tokens) == (0, 1)
+    with pytest.raises(TypeError, match="options"):
+        EngineRequest(request, narrow=True)
+    with pytest.raises(IndexError):
+        request.rollback(1)
 
 
 def test_forced_tokens_are_the_only_ones() -> None:
-    matcher = RequestMatcher(
+    request = EngineRequest(
         ffwd.compile(ffwd.seq(ffwd.lit("abc"), ffwd.regex("[xy]z")), VOCABULARY)
     )
-    assert matcher.forced(16) == list(b"abc")
-    assert matcher.forced(2) == list(b"ab")
-    matcher.accept(b"abcx")
-    assert matcher.forced(16) == [ord("z"), END]
-    assert matcher.forced(0) == []
-    assert matcher.num_tokens == 4
+    assert request.forced(16) == list(b"abc")
+    assert request.forced(2) == list(b"ab")
+    request.accept_tokens("", [*b"abcx"])
+    assert request.forced(16) == [ord("z"), END]
+    assert request.forced(0) == []
+    assert request.num_tokens == 4
 
 
 def test_a_tokenizer_that_is_none_is_named() -> None:

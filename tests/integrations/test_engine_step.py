@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slow_request import SlowRequest, row_bits, slow_rows
+from slow_request import SlowRequest, row_bits, slow_rows, slow_tree
 from test_engine_forcing import GRAMMARS
 from tiny_engine_model import train_tokenizer
 
 import ffwd
-from ffwd.engine import EngineRequest, StepRows
+from ffwd.engine import EngineRequest, StepRows, fill_rows, fill_trees
 from ffwd.tokenizer import from_huggingface
 
 SEED = 20261123
@@ -80,7 +80,7 @@ def test_random_steps(compiled: dict[str, Any], narrow: bool, stride: bool, draf
 
     pairs = [begin() for _ in range(16)]
     refused = ended = 0
-    for _ in range(120):
+    for _ in range(150):
         rng.shuffle(pairs)
         running = pairs[: rng.randint(1, len(pairs))]
         for pair in running:
@@ -132,6 +132,96 @@ def test_random_steps(compiled: dict[str, Any], narrow: bool, stride: bool, draf
     assert not drafts or refused > 20
 
 
+def random_tree(pair: Pair, rng: random.Random, nodes: int) -> tuple[list[int], ...]:
+    """Tokens, first children and next siblings: drafts that are mostly right, in any order."""
+    tokens, child, sibling = [0] * nodes, [-1] * nodes, [-1] * nodes
+    ways: list[list[int]] = [[]]
+    # Perhaps some nodes are not linked at all.
+    for node in range(1, rng.choice([nodes, rng.randint(1, nodes)])):
+        parent = rng.choice([node - 1, rng.randrange(node)])
+        taken = [token for token in ways[parent] if pair.slow.accept(token)]
+        allowed = [] if pair.slow.is_terminated() else pair.allowed()
+        pair.slow.rollback(len(taken))
+        wrong = rng.random() < 0.15 or not allowed
+        odd = rng.choice([-1, rng.randrange(WIDTH), WIDTH + 3, 2**40])
+        tokens[node] = odd if wrong else rng.choice(allowed)
+        ways.append([*ways[parent], tokens[node]])
+        sibling[node], child[parent] = child[parent], node
+    return tokens, child, sibling
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_random_trees(compiled: dict[str, Any], narrow: bool) -> None:
+    """Every row of every node is what the slow way says, and requests stay where they are."""
+    rng = random.Random(SEED)
+    nodes, slots = 9, 10
+    grammars = list(compiled.values())
+    pairs = [Pair(rng.choice(grammars), [], narrow) for _ in range(slots)]
+    ended = 0
+    for _ in range(60):
+        trees = [random_tree(pair, rng, nodes) for pair in pairs]
+        absent = {rng.randrange(slots) for _ in range(2)}
+        bitmask = np.full((slots * nodes, WORDS), 77, np.int32)
+        arrays = [np.array(each, np.int64) for each in zip(*trees, strict=True)]
+        requests = [None if i in absent else pair.fast for i, pair in enumerate(pairs)]
+        assert fill_trees(requests, bitmask, *arrays, threads=2) == []
+        for i, (pair, tree) in enumerate(zip(pairs, trees, strict=True)):
+            rows = bitmask[i * nodes : (i + 1) * nodes]
+            if i in absent:
+                assert (rows == 77).all()
+            else:
+                assert np.array_equal(rows, slow_tree(pair.slow, *tree, WORDS))
+                assert pair.fast.num_tokens == pair.slow.num_tokens
+        single = np.full((slots, WORDS), 77, np.int32)
+        order = rng.sample(range(slots), slots - 1)
+        assert fill_rows([pairs[i].fast for i in order], single, order, threads=2) == []
+        for i in order:
+            assert np.array_equal(single[i], slow_rows(pairs[i].slow, [], WORDS)[0])
+        assert (np.delete(single, order, axis=0) == 77).all()
+        for i, pair in enumerate(pairs):
+            if pair.slow.is_terminated():
+                ended += 1
+                pairs[i] = Pair(rng.choice(grammars), [], narrow)
+            else:
+                pair.accept([rng.choice(pair.allowed())])
+    assert ended > 10
+
+
+def test_what_trees_and_rows_refuse(compiled: dict[str, Any]) -> None:
+    """Nothing is written then."""
+    bitmask = np.zeros((4, WORDS), np.int32)
+    one, two = (EngineRequest(compiled["regex"]) for _ in range(2))
+
+    def fill(child: Any, sibling: Any, requests: Any = (one, two)) -> None:
+        links = (np.array(links, np.int64) for links in (child, sibling))
+        fill_trees(list(requests), bitmask, np.zeros((2, 2), np.int64), *links)
+
+    none = [[-1, -1], [-1, -1]]
+    with pytest.raises(ffwd.BitmaskError, match=r"request 1: node 0 links to 2, which is no node"):
+        fill([[1, -1], [2, -1]], none)
+    with pytest.raises(ffwd.BitmaskError, match=r"request 0: .* leads to node 1"):
+        fill([[1, -1], [1, -1]], [[-1, 1], [-1, -1]])
+    with pytest.raises(ffwd.BitmaskError, match=r"request 0: .* leads to node 0"):
+        fill([[1, 0], [1, -1]], none)
+    with pytest.raises(ffwd.BitmaskError, match=r"shape \[2, nodes\]"):
+        fill([[1, -1]], none)
+    with pytest.raises(ffwd.BitmaskError, match=r"shape \[3, nodes\]"):
+        fill(none, none, [one, two, None])
+    with pytest.raises(TypeError):
+        fill(none, none, [one, object()])
+    with pytest.raises(RuntimeError):
+        fill(none, none, [one, one])
+    with pytest.raises(ffwd.BitmaskError, match="row 1 is given twice"):
+        fill_rows([one, two], bitmask, [1, 1])
+    with pytest.raises(ffwd.BitmaskError, match="row 4 is out of range"):
+        fill_rows([one, two], bitmask, [0, 4])
+    with pytest.raises(ffwd.BitmaskError, match="1 rows were given for 2"):
+        fill_rows([one, two], bitmask, [0])
+    assert not bitmask.any()
+    fill(none, none)
+    assert bitmask.any()
+
+
 def test_building_ahead_changes_no_mask(vocabulary: ffwd.Vocabulary) -> None:
     """And what it has built need not be computed afterwards."""
     rng = random.Random(SEED)
@@ -178,6 +268,20 @@ def test_a_row_over_a_limit_ends_its_request_alone(vocabulary: ffwd.Vocabulary) 
     assert bad.forced(3) == []
     bad.reset()
     assert bad.refused is None
+    # In a tree, and alone.
+    links = np.full((2, 3), -1, np.int64)
+    links[:, 0] = 1
+    tokens, none = np.array([[0, 7, 8], [0, draft, 8]]), np.full((2, 3), -1, np.int64)
+    assert fill_trees([bad, pair.fast], bitmask, tokens, links, none, threads=2) == [0]
+    assert all(len(row_bits(row)) == 1 for row in bitmask[:3])
+    assert np.array_equal(
+        bitmask[3:], slow_tree(pair.slow, [0, draft, 8], links[1], none[1], WORDS)
+    )
+    assert not bad.accept(7)
+    bad.reset()
+    assert fill_rows([pair.fast, bad], bitmask, [1, 4]) == [1]
+    assert len(row_bits(bitmask[4])) == 1
+    assert "call_steps" in (bad.refused or "")
 
 
 def test_what_a_step_refuses(compiled: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ def test_grammars_are_compiled_once_and_cached(scheduler: SmallScheduler) -> Non
     assert scheduler.backend._compiled.stats().misses == 1
     second = scheduler.request("second", **asked)
     assert not scheduler.manager.process_req_with_grammar(second)
-    assert second.grammar.compiled is first.grammar.compiled is twin.grammar.compiled
+    assert second.grammar.grammar is first.grammar.grammar is twin.grammar.grammar
     scheduler.run([first])
     assert second.grammar.num_tokens == twin.grammar.num_tokens == 0
     scheduler.run([second, twin])

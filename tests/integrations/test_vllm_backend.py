@@ -38,6 +38,7 @@ from vllm_scheduling import FollowingModel, Outcome, SchedulerRun, engine_config
 import ffwd.adapters.vllm
 from ffwd import VocabularyError
 from ffwd.adapters.shared.diagnosis import Finding
+from ffwd.adapters.shared.surface import fingerprint
 from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, surface
 from ffwd.adapters.vllm.diagnosis import diagnose
 from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore
@@ -187,7 +188,7 @@ def test_what_is_wrapped_is_listed_with_the_source_that_was_tested(folder: Path)
     assert minor in SUPPORTED_VERSIONS
     place = SUPPORTED_VERSIONS.index(minor)
     recorded = {str(symbol): symbol.fingerprints[place] for symbol in surface.SYMBOLS}
-    assert recorded == {str(symbol): surface.fingerprint(symbol) for symbol in surface.SYMBOLS}
+    assert recorded == {str(symbol): fingerprint(symbol) for symbol in surface.SYMBOLS}
     assert all(len(symbol.fingerprints) == len(SUPPORTED_VERSIONS) for symbol in surface.SYMBOLS)
     wrapped = {
         f"{owner.__module__}.{owner.__qualname__}.{name}"

@@ -73,7 +73,13 @@ impl<'py> Rows<'py> {
         Ok(Some(Self { memory, shape }))
     }
 
-    fn words(&mut self) -> PyResult<&mut [u32]> {
+    /// The numbers of rows and of words in each.
+    pub fn shape(&self) -> (usize, usize) {
+        self.shape
+    }
+
+    /// All rows, one behind the other.
+    pub fn words(&mut self) -> PyResult<&mut [u32]> {
         match &mut self.memory {
             Memory::Signed(array) => array
                 .as_slice_mut()
@@ -85,7 +91,8 @@ impl<'py> Rows<'py> {
         }
     }
 
-    fn check(&self, row: usize, needed: usize) -> PyResult<()> {
+    /// Refuses a row that there is not, or one of fewer words than needed.
+    pub fn check(&self, row: usize, needed: usize) -> PyResult<()> {
         let (rows, words) = self.shape;
         if row >= rows {
             return Err(error(format!("row {row} is out of range: the bitmask has {rows} rows")));
@@ -121,7 +128,6 @@ impl<'py> Rows<'py> {
 ///         row is written then.
 ///     LimitExceededError: A matcher exceeded a limit. Its `rows` lists the rows that were not
 ///         written, in order; all others were, and the error is that of the first.
-///         were, and the error is that of the first.
 #[pyfunction]
 #[pyo3(signature = (matchers, bitmask, rows=None, *, threads=None))]
 pub fn fill_bitmasks(

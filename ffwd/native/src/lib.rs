@@ -18,6 +18,7 @@ mod matcher;
 mod pattern;
 mod released;
 mod request;
+mod request_rows;
 mod stop_decoder;
 mod stream_events;
 mod streaming;
@@ -76,6 +77,8 @@ mod _native {
     use super::pattern::text_chunks;
     #[pymodule_export]
     use super::request::{forced_table, PyEngineRequest, PyStepRows};
+    #[pymodule_export]
+    use super::request_rows::{fill_rows, fill_trees};
     #[pymodule_export]
     use super::stop_decoder::{PyHeld, PyStopDecoder, PyStopped, PyStoppedWithText, PyTextOutput};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use numpy::{PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -12,8 +13,8 @@ use super::matcher::PyMatcher;
 use super::released::Released;
 use ffwd_engine::matcher::Matcher;
 use ffwd_engine::request::{
-    fill_step, forced_runs, Bounds, GivenToken, Held, Outcome, Request, RequestError, RunsWork,
-    StepWork, MAX_RUN,
+    fill_step, forced_runs, Bounds, Drafts, GivenToken, Held, Outcome, Request, RequestError,
+    RequestRows, RunsWork, StepWork, MAX_RUN,
 };
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -39,7 +40,8 @@ fn given(tokens: &Bound<'_, PyAny>) -> PyResult<Vec<GivenToken>> {
 /// later token is refused.
 ///
 /// Args:
-///     grammar: The grammar, compiled.
+///     grammar: The grammar, compiled. Or another request, which is copied: its grammar, its options
+///         and its tokens.
 ///     stop_token_ids: Tokens that end the output beside the vocabulary's end tokens, where it can
 ///         end. They are masked until then, unless nothing else is allowed.
 ///     narrow: For forced text, allow only the token with which the tokenizer encodes it, as
@@ -48,9 +50,10 @@ fn given(tokens: &Bound<'_, PyAny>) -> PyResult<Vec<GivenToken>> {
 ///
 /// Raises:
 ///     BudgetError: Parts of the text have limits, and no text keeps to them.
+///     TypeError: A request is copied, and there are options.
 #[pyclass(name = "EngineRequest", module = "ffwd.engine", subclass)]
 pub struct PyEngineRequest {
-    request: Request,
+    pub(super) request: Request,
     grammar: Py<PyCompiledGrammar>,
 }
 
@@ -59,11 +62,22 @@ impl PyEngineRequest {
     #[new]
     #[pyo3(signature = (grammar, stop_token_ids=None, *, narrow=false))]
     fn new(
-        grammar: &Bound<'_, PyCompiledGrammar>,
+        grammar: &Bound<'_, PyAny>,
         stop_token_ids: Option<&Bound<'_, PyAny>>,
         narrow: bool,
     ) -> PyResult<Self> {
         let py = grammar.py();
+        if let Ok(other) = grammar.cast::<Self>() {
+            if narrow || stop_token_ids.is_some() {
+                return Err(PyTypeError::new_err("a copy of a request has the options of that"));
+            }
+            let other = other.try_borrow()?;
+            return Ok(Self {
+                request: other.request.clone(),
+                grammar: other.grammar.clone_ref(py),
+            });
+        }
+        let grammar = grammar.cast::<PyCompiledGrammar>()?;
         let mut stops: Vec<GivenToken> = Vec::new();
         if let Some(given) = stop_token_ids {
             for token in given.try_iter()? {
@@ -77,12 +91,18 @@ impl PyEngineRequest {
         Ok(Self { request, grammar: grammar.clone().unbind() })
     }
 
+    /// The compiled grammar, which all its requests share.
+    #[getter]
+    fn grammar(&self, py: Python<'_>) -> Py<PyCompiledGrammar> {
+        self.grammar.clone_ref(py)
+    }
+
     /// Return a copy of its matcher, which knows no stop tokens.
     fn matcher(&self, py: Python<'_>) -> PyMatcher {
         PyMatcher::new(self.request.matcher().clone(), self.grammar.clone_ref(py))
     }
 
-    /// How many tokens have been accepted and not rolled back.
+    /// How many tokens have been accepted and not rolled back, those after the end included.
     #[getter]
     fn num_tokens(&self) -> usize {
         self.request.num_tokens()
@@ -94,9 +114,20 @@ impl PyEngineRequest {
         self.request.refused()
     }
 
+    /// Accept a token, or return `False` and change nothing if it is refused.
+    ///
+    /// A token after the end only counts, until it is rolled back.
+    fn accept(&mut self, py: Python<'_>, token: GivenToken) -> bool {
+        let request = &mut self.request;
+        match request.accept_known(token) {
+            Some(accepted) => accepted,
+            None => py.released(|| request.accept(&[token])),
+        }
+    }
+
     /// Accept all the tokens, or return `False` and accept none if one is refused.
     ///
-    /// Tokens after the end are ignored.
+    /// Tokens after the end only count, until they are rolled back.
     fn accept_tokens(
         &mut self,
         py: Python<'_>,
@@ -106,9 +137,7 @@ impl PyEngineRequest {
         let _ = request_id;
         let tokens = given(tokens)?;
         if let &[token] = &*tokens {
-            if let Some(accepted) = self.request.accept_known(token) {
-                return Ok(accepted);
-            }
+            return Ok(self.accept(py, token));
         }
         let request = &mut self.request;
         Ok(py.released(|| request.accept(&tokens)))
@@ -127,7 +156,7 @@ impl PyEngineRequest {
         PyList::new(py, tokens)
     }
 
-    /// Take back the last tokens, the end included.
+    /// Take back the last tokens, the end included. A request that was refused since accepts again.
     ///
     /// Raises:
     ///     IndexError: More tokens than were accepted.
@@ -166,7 +195,7 @@ impl PyEngineRequest {
     /// Args:
     ///     max_states: At most so many states.
     ///     seconds: For at most about so long.
-    #[pyo3(signature = (*, max_states=64, seconds=0.005))]
+    #[pyo3(signature = (*, max_states=128, seconds=0.01))]
     fn build_ahead(&self, py: Python<'_>, max_states: usize, seconds: f64) -> usize {
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let request = &self.request;
@@ -354,7 +383,7 @@ impl PyStepRows {
     /// If a limit is exceeded, the row allows one token, and the request refuses what comes.
     ///
     /// Args:
-    ///     requests: `EngineRequest` objects, all different.
+    ///     requests: `EngineRequest` objects, all different, or None, whose rows allow every token.
     ///     drafts: The drafts of each, or None.
     ///     bounds: By the index of a request that a grammar does not constrain from the start:
     ///         from which draft on the grammar reads them, from which row on it masks, and which
@@ -381,7 +410,13 @@ impl PyStepRows {
         stride: Option<usize>,
         threads: usize,
     ) -> PyResult<Filled> {
-        let mut requests = borrowed(requests)?;
+        let mut requests: Vec<Option<PyRefMut<'_, PyEngineRequest>>> = requests
+            .iter()
+            .map(|request| match request.is_none() {
+                true => Ok(None),
+                false => Ok(Some(request.cast_into::<PyEngineRequest>()?.try_borrow_mut()?)),
+            })
+            .collect::<PyResult<_>>()?;
         let drafts = given_drafts(drafts, requests.len())?;
         let all_bounds = given_bounds(bounds, requests.len())?;
         let mut array =
@@ -391,10 +426,16 @@ impl PyStepRows {
         let mut held = &mut self.held[..];
         let mut used = 0;
         let mut work = Vec::with_capacity(requests.len());
-        for ((request, drafts), bounds) in requests.iter_mut().zip(&drafts).zip(all_bounds) {
+        let mut places = Vec::with_capacity(requests.len());
+        let mut open = Vec::new();
+        for (at, ((request, drafts), bounds)) in
+            requests.iter_mut().zip(&drafts).zip(all_bounds).enumerate()
+        {
             let count = drafts.len() + 1;
             let taken = stride.unwrap_or(count);
-            let needed = request.request.matcher().compiled().engine.vocabulary().mask_words();
+            let needed = request.as_ref().map_or(0, |request| {
+                request.request.matcher().compiled().engine.vocabulary().mask_words()
+            });
             if taken < count || held.len() < taken || self.words < needed {
                 return Err(error(format!(
                     "a request needs {count} rows of {needed} words, and there are {} of {}",
@@ -406,20 +447,27 @@ impl PyStepRows {
             let (known, unknown) = held.split_at_mut(taken);
             (rows, held) = (later, unknown);
             used += taken;
+            let (mine, known) = (&mut mine[..count * self.words], &mut known[..count]);
+            let Some(request) = request else {
+                open.extend(mine.chunks_mut(self.words).zip(known));
+                continue;
+            };
+            places.push(at);
             work.push(StepWork {
                 request: &mut request.request,
-                drafts,
-                bounds,
-                rows: &mut mine[..count * self.words],
-                held: &mut known[..count],
+                drafts: Drafts::Chain(drafts, bounds),
+                rows: RequestRows::new(mine, known),
             });
+        }
+        for (row, held) in open {
+            held.write_everything(row);
         }
         let outcomes = py.released(|| fill_step(work, threads));
         let (mut refused, mut rejected) = (Vec::new(), Vec::new());
         for (at, outcome) in outcomes {
             match outcome {
-                Outcome::Refused => refused.push(at),
-                Outcome::RejectedDraft(token) => rejected.push((at, token)),
+                Outcome::Refused => refused.push(places[at]),
+                Outcome::RejectedDraft(token) => rejected.push((places[at], token)),
             }
         }
         Ok((used, refused, rejected))

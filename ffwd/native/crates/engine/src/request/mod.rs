@@ -23,10 +23,12 @@ mod ahead;
 mod row;
 mod runs;
 mod step;
+mod tree;
 pub use row::Held;
 use row::StopsHere;
 pub use runs::{forced_runs, ForcedRun, RunsWork, MAX_RUN};
-pub use step::{fill_step, Bounds, Outcome, StepWork};
+pub use step::{fill_step, Bounds, Drafts, Outcome, RequestRows, StepWork};
+pub use tree::{Malformed, Tree};
 
 /// What went wrong in a request.
 #[derive(Clone, Debug, Error)]
@@ -62,8 +64,12 @@ pub struct Request {
     stops: Arc<[TokenId]>,
     /// One of `stops` has been accepted; the matcher knows nothing of it.
     stopped: bool,
+    /// How many tokens have been accepted after the end, which are ignored.
+    after_end: usize,
     /// Why nothing more is accepted.
     refused: Option<String>,
+    /// Drafts could not be taken back.
+    is_lost: bool,
     /// The context after the first tokens, as far as it has been asked for.
     trail: Vec<ContextId>,
 }
@@ -97,7 +103,16 @@ impl Request {
                 trail.extend(contexts.id(&context));
             }
         }
-        Self { matcher, narrow, stops: stops.into(), stopped: false, refused: None, trail }
+        Self {
+            matcher,
+            narrow,
+            stops: stops.into(),
+            stopped: false,
+            after_end: 0,
+            refused: None,
+            is_lost: false,
+            trail,
+        }
     }
 
     /// The matcher of its text, without a stop token of its own.
@@ -115,9 +130,9 @@ impl Request {
         self.stopped || self.matcher.is_terminated()
     }
 
-    /// How many tokens have been accepted, and not taken back.
+    /// How many tokens have been accepted, those after the end too, and not taken back.
     pub fn num_tokens(&self) -> usize {
-        self.matcher.tokens().len() + usize::from(self.stopped)
+        self.matcher.tokens().len() + usize::from(self.stopped) + self.after_end
     }
 
     fn token(&self, token: GivenToken) -> Option<TokenId> {
@@ -171,9 +186,10 @@ impl Request {
         }
         let (count, done) = self.advance(tokens);
         if done.is_ok() && (count == tokens.len() || self.is_terminated()) {
+            self.after_end += tokens.len() - count;
             return true;
         }
-        if let Err(error) = done.and_then(|()| self.rollback(count)) {
+        if let Err(error) = done.and_then(|()| self.take_back(count)) {
             self.refused = Some(error.to_string());
         }
         false
@@ -189,18 +205,30 @@ impl Request {
         }
         if !self.stops.is_empty() {
             let (count, done) = self.advance(tokens);
-            self.rollback(count)?;
+            self.take_back(count)?;
             return done.map(|()| count);
         }
         let known: Vec<TokenId> = tokens.iter().map_while(|&token| self.token(token)).collect();
         self.matcher.bounded(|matcher| matcher.validate(&known))
     }
 
-    /// Takes back the last tokens, the end included.
+    /// Takes back the last tokens, the end included. Where the request stood then, no limit was
+    /// exceeded: it accepts again.
     ///
     /// # Errors
     /// More tokens than were accepted, or a limit is exceeded.
-    pub fn rollback(&mut self, mut count: usize) -> Result<(), MatcherError> {
+    pub fn rollback(&mut self, count: usize) -> Result<(), MatcherError> {
+        self.take_back(count)?;
+        if count > 0 && !self.is_lost {
+            self.refused = None;
+        }
+        Ok(())
+    }
+
+    fn take_back(&mut self, mut count: usize) -> Result<(), MatcherError> {
+        let ignored = count.min(self.after_end);
+        self.after_end -= ignored;
+        count -= ignored;
         if count > 0 && self.stopped {
             self.stopped = false;
             count -= 1;
@@ -219,7 +247,9 @@ impl Request {
     /// A limit is exceeded.
     pub fn reset(&mut self) -> Result<(), MatcherError> {
         self.stopped = false;
+        self.after_end = 0;
         self.refused = None;
+        self.is_lost = false;
         self.trail.truncate(1);
         self.matcher.bounded_mut(Matcher::reset)
     }
@@ -241,7 +271,7 @@ impl Request {
         };
         let found = self.follow_forced(&mut tokens, max_tokens);
         let accepted = self.num_tokens() - before;
-        self.rollback(accepted)?;
+        self.take_back(accepted)?;
         found.map(|()| tokens)
     }
 
@@ -370,13 +400,19 @@ impl Request {
 
     /// A limit was exceeded where the mask is needed: allows one token, and refuses what comes.
     fn refuse(&mut self, row: &mut [u32], held: &mut Held, error: &RequestError) {
+        self.allow_one(row, held);
+        self.refused = Some(error.to_string());
+    }
+
+    /// Allows one token: a row that allows none makes sampling undefined.
+    fn allow_one(&self, row: &mut [u32], held: &mut Held) {
         let vocabulary = self.matcher.compiled().engine.vocabulary();
-        // Not one that ends the text: engines hold it back until there are enough tokens.
+        // Not one that ends the text: engines hold it back until there are enough tokens. Nor the
+        // first, with which they pad drafts.
         let ends = |token: &TokenId| vocabulary.is_eos(*token) || self.stops.contains(token);
-        let token = (0..vocabulary.width() as u32).map(TokenId).find(|token| !ends(token));
+        let token = (0..vocabulary.width() as u32).rev().map(TokenId).find(|token| !ends(token));
         TokenMask::only(token.unwrap_or(TokenId(0))).fill(row);
         *held = Held::default();
-        self.refused = Some(error.to_string());
     }
 }
 

@@ -65,7 +65,7 @@ impl StopsHere<'_> {
 
 impl Held {
     /// Allows every token.
-    pub(super) fn write_everything(&mut self, row: &mut [u32]) {
+    pub fn write_everything(&mut self, row: &mut [u32]) {
         if !matches!(self.base, Base::Everything) {
             row.fill(u32::MAX);
             *self = Self { base: Base::Everything, stops: None };

@@ -1,14 +1,16 @@
 //! The rows of all requests of an engine's step, drafts included.
 //!
 //! A request has a row for each of its drafts, and one for the token after them. Row `i` is the mask
-//! after the first `i` drafts. First the rows are filled whose masks are cached, on several threads if
-//! they are many. Then the masks that requests wait for are computed, each once, on several threads if
-//! that takes long; and then the remaining rows are filled.
+//! after the first `i` drafts. If its drafts are a tree, each node has a row.
+//!
+//! First the rows are filled whose masks are cached, on several threads if they are many. Then the masks
+//! that requests wait for are computed, each once, on several threads if that takes long; and then the
+//! remaining rows are filled.
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use super::{GivenToken, Held, Request, RequestError};
+use super::{GivenToken, Held, Request, RequestError, Tree};
 use crate::matcher::{compute_unknown, helping};
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -31,19 +33,59 @@ pub struct Bounds {
     pub excluded: Vec<TokenId>,
 }
 
+/// What may come next, verified in one pass of the model.
+#[derive(Clone, Debug)]
+pub enum Drafts<'w> {
+    /// One token after the other, and where the grammar holds among them. There is a row for each,
+    /// and one more.
+    Chain(&'w [GivenToken], Bounds),
+    /// Several ways to go on. There is a row for each node.
+    Tree(Tree<'w>),
+}
+
 /// One request of a step, and its rows.
 #[derive(Debug)]
 pub struct StepWork<'w> {
     /// The request; it is in the same state afterwards.
     pub request: &'w mut Request,
-    /// What may come next, verified in one pass of the model.
-    pub drafts: &'w [GivenToken],
-    /// Where the grammar holds; everywhere by default.
-    pub bounds: Bounds,
-    /// A row for each draft, and one more, one behind the other.
-    pub rows: &'w mut [u32],
-    /// What the rows hold.
-    pub held: &'w mut [Held],
+    /// What may come next.
+    pub drafts: Drafts<'w>,
+    /// As many rows as the drafts need.
+    pub rows: RequestRows<'w>,
+}
+
+/// The rows of one request, one behind the other.
+#[derive(Debug)]
+pub struct RequestRows<'w> {
+    words: &'w mut [u32],
+    held: &'w mut [Held],
+}
+
+impl<'w> RequestRows<'w> {
+    /// * `words`: The words of the rows.
+    /// * `held`: What each row holds.
+    pub fn new(words: &'w mut [u32], held: &'w mut [Held]) -> Self {
+        Self { words, held }
+    }
+
+    fn width(&self) -> usize {
+        self.words.len() / self.held.len()
+    }
+
+    pub(super) fn at(&mut self, row: usize) -> (&mut [u32], &mut Held) {
+        let width = self.width();
+        (&mut self.words[row * width..(row + 1) * width], &mut self.held[row])
+    }
+
+    /// Makes all later rows what this one is.
+    pub(super) fn repeat(&mut self, row: usize) {
+        let width = self.width();
+        let (words, later) = self.words.split_at_mut((row + 1) * width);
+        let (known, held) = self.held.split_at_mut(row + 1);
+        for (to, held) in later.chunks_mut(width).zip(held) {
+            known[row].copy_to(&words[row * width..], held, to);
+        }
+    }
 }
 
 /// What an engine should tell of a request.
@@ -56,7 +98,7 @@ pub enum Outcome {
 }
 
 /// Why a walk over the drafts has ended early.
-enum Halt {
+pub(super) enum Halt {
     /// A mask has to be computed.
     Unknown,
     /// A limit was exceeded on the way back.
@@ -69,7 +111,7 @@ type Placed<'w> = Vec<(usize, StepWork<'w>)>;
 /// Fills the rows of all requests, on at most `threads` threads. It fails for none of them: what
 /// became of them besides is returned by their position.
 pub fn fill_step(work: Vec<StepWork<'_>>, threads: usize) -> Vec<(usize, Outcome)> {
-    let rows: usize = work.iter().map(|work| work.held.len()).sum();
+    let rows: usize = work.iter().map(|work| work.rows.held.len()).sum();
     let helpers = (rows / ROWS_OF_A_THREAD).min(threads).saturating_sub(1);
     let unseen = Mutex::new(work.into_iter().enumerate());
     let found = Mutex::new((Vec::new(), Placed::new()));
@@ -87,7 +129,7 @@ pub fn fill_step(work: Vec<StepWork<'_>>, threads: usize) -> Vec<(usize, Outcome
             Some(error) => Some(work.give_up(&error.clone().into())),
             None => match work.walk(true) {
                 Ok(outcome) => outcome,
-                Err(Halt::Failed(error)) => Some(work.give_up(&error)),
+                Err(Halt::Failed(error)) => Some(work.give_up_for_good(&error)),
                 // Everything was computed on the way.
                 Err(Halt::Unknown) => None,
             },
@@ -113,7 +155,9 @@ fn fill_cached<'w>(
             match work.walk(false) {
                 Ok(None) => {}
                 Ok(Some(outcome)) => found.lock().0.push((at, outcome)),
-                Err(Halt::Failed(error)) => found.lock().0.push((at, work.give_up(&error))),
+                Err(Halt::Failed(error)) => {
+                    found.lock().0.push((at, work.give_up_for_good(&error)));
+                }
                 Err(Halt::Unknown) => found.lock().1.push((at, work)),
             }
         }
@@ -123,75 +167,79 @@ fn fill_cached<'w>(
 impl StepWork<'_> {
     /// Fills the rows, and takes the drafts back.
     fn walk(&mut self, computes: bool) -> Result<Option<Outcome>, Halt> {
-        let before = self.request.num_tokens();
-        let done = self.fill_rows(before, computes);
-        let accepted = self.request.num_tokens() - before;
-        self.request.rollback(accepted).map_err(|error| Halt::Failed(error.into()))?;
+        let Self { request, drafts, rows } = self;
+        let before = request.num_tokens();
+        let done = match drafts {
+            Drafts::Chain(drafts, bounds) => fill_chain(request, drafts, bounds, rows, computes),
+            Drafts::Tree(tree) => tree.fill(request, rows, computes),
+        };
+        let accepted = request.num_tokens() - before;
+        request.take_back(accepted).map_err(|error| Halt::Failed(error.into()))?;
         done
     }
 
-    fn fill_rows(&mut self, before: usize, computes: bool) -> Result<Option<Outcome>, Halt> {
-        let count = self.drafts.len();
-        let width = self.rows.len() / (count + 1);
-        // Behind padding nothing is known of the text.
-        let mut is_padded = false;
-        for at in 0..=count {
-            let is_constrained = !is_padded && at >= self.bounds.constraint_start;
-            let row = &mut self.rows[at * width..(at + 1) * width];
-            let held = &mut self.held[at];
-            let advanced = self.request.num_tokens() > before;
-            if is_constrained && !self.request.is_terminated() {
-                if let Some(error) = self.request.fill_row(row, held, computes)? {
-                    // A draft led here. Without it this row cannot be right, nor can it be asked.
-                    if advanced {
-                        self.repeat_row(at - 1, width);
-                        return Ok(Some(Outcome::RejectedDraft(self.drafts[at - 1])));
-                    }
-                    self.request.refuse(row, held, &error);
-                    self.repeat_row(at, width);
-                    return Ok(Some(Outcome::Refused));
-                }
-            } else if is_padded || is_constrained {
-                held.write_everything(row);
-            } else {
-                held.write_without(row, &self.bounds.excluded);
-            }
-            let Some(&token) = self.drafts.get(at) else { break };
-            if token == PADDING {
-                is_padded = true;
-            } else if !is_padded && at >= self.bounds.grammar_start {
-                let is_accepted = self.request.accept_one(token);
-                if !matches!(is_accepted, Ok(true)) {
-                    self.repeat_row(at, width);
-                    return Ok(Some(Outcome::RejectedDraft(token)));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// Makes all later rows what this one is.
-    fn repeat_row(&mut self, at: usize, width: usize) {
-        let (rows, later) = self.rows.split_at_mut((at + 1) * width);
-        let row = &rows[at * width..];
-        let (known, held) = self.held.split_at_mut(at + 1);
-        for (to, held) in later.chunks_mut(width).zip(held) {
-            known[at].copy_to(row, held, to);
-        }
+    /// Refuses the request, and lets each row allow one token.
+    fn give_up(&mut self, error: &RequestError) -> Outcome {
+        let (row, held) = self.rows.at(0);
+        self.request.refuse(row, held, error);
+        self.rows.repeat(0);
+        Outcome::Refused
     }
 
     /// The drafts could not be taken back, so that the request is in no state that could go on.
-    fn give_up(&mut self, error: &RequestError) -> Outcome {
-        let width = self.rows.len() / (self.drafts.len() + 1);
-        self.request.refuse(&mut self.rows[..width], &mut self.held[0], error);
-        self.repeat_row(0, width);
-        Outcome::Refused
+    fn give_up_for_good(&mut self, error: &RequestError) -> Outcome {
+        self.request.is_lost = true;
+        self.give_up(error)
     }
+}
+
+fn fill_chain(
+    request: &mut Request,
+    drafts: &[GivenToken],
+    bounds: &Bounds,
+    rows: &mut RequestRows<'_>,
+    computes: bool,
+) -> Result<Option<Outcome>, Halt> {
+    let before = request.num_tokens();
+    // Behind padding nothing is known of the text.
+    let mut is_padded = false;
+    for at in 0..=drafts.len() {
+        let is_constrained = !is_padded && at >= bounds.constraint_start;
+        let (row, held) = rows.at(at);
+        if is_constrained && !request.is_terminated() {
+            let advanced = request.num_tokens() > before;
+            if let Some(error) = request.fill_row(row, held, computes)? {
+                // A draft led here. Without it this row cannot be right, nor can it be asked.
+                if advanced {
+                    rows.repeat(at - 1);
+                    return Ok(Some(Outcome::RejectedDraft(drafts[at - 1])));
+                }
+                request.refuse(row, held, &error);
+                rows.repeat(at);
+                return Ok(Some(Outcome::Refused));
+            }
+        } else if is_padded || is_constrained {
+            held.write_everything(row);
+        } else {
+            held.write_without(row, &bounds.excluded);
+        }
+        let Some(&token) = drafts.get(at) else { break };
+        if token == PADDING {
+            is_padded = true;
+        } else if !is_padded && at >= bounds.grammar_start {
+            let is_accepted = request.accept_one(token);
+            if !matches!(is_accepted, Ok(true)) {
+                rows.repeat(at);
+                return Ok(Some(Outcome::RejectedDraft(token)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 impl Request {
     /// Fills a row; returns what limit was exceeded.
-    fn fill_row(
+    pub(super) fn fill_row(
         &mut self,
         row: &mut [u32],
         held: &mut Held,

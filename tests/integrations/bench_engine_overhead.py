@@ -1,13 +1,15 @@
-"""What structured output costs vLLM's engine core per step, backend by backend.
+"""The processor and wall time that grammars cost an engine in one step, for each of its backends.
 
-    python tests/integrations/bench_vllm_overhead.py [--batch 1 32 128 256 512] [--drafts 0 4]
+    python tests/integrations/bench_engine_overhead.py vllm [--batch 1 32 128] [--drafts 0 4]
+    python tests/integrations/bench_engine_overhead.py sglang --batch 32 128
 
-In an environment with vLLM, XGrammar and llguidance (docs/engines.md). No model runs: vLLM's own
-`StructuredOutputManager` compiles the grammars, checks the drafts, fills the bitmasks and accepts
-the tokens, as the engine core has it do between two forward passes. The tokens are those of
-documents that are valid against the schemas, so that all backends do the same steps. Schemas or
-documents that some backend refuses are left out and counted. The tokenizer is Mistral's Tekken,
-with 131,072 tokens, which vLLM itself brings along.
+In the environment `vllm-0.33` or `sglang` of docs/engines.md, without a model. In vLLM it is
+`StructuredOutputManager` that compiles the grammars, checks drafts, fills the bitmasks and accepts
+tokens. In SGLang these are `GrammarManager`, `SamplingBatchInfo.update_regex_vocab_mask` or, with
+drafts, `build_grammar_vocab_mask`, and `_accept_grammar_tokens`. The tokens are those of documents
+that are valid against the schemas, so that all backends do the same steps. Schemas or documents
+that some backend refuses are left out and counted. The tokenizer is Mistral's Tekken, with 131,072
+tokens.
 
 A batch has a fixed number of slots. Each begins somewhere in a document, and takes the next one
 when that has ended, so that the requests of a step are at different positions, as in a server.
@@ -15,14 +17,16 @@ Backends take turns, a part of the steps each. `shared`: the slots have 8 schema
 `distinct`: each slot has its own, as far as there are enough. `first` has one slot and new
 grammars: all steps of the first request with each.
 
-With drafts, each slot has as many as are configured, right ones with the probability 0.7 each,
-and those that the grammar refuses are taken out by the manager first, as vLLM's scheduler does.
-The step is then check, bitmask and accept.
+With drafts, each slot has as many as are configured, right ones with the probability 0.7 each. In
+vLLM those that the grammar refuses are taken out by the manager first, as the scheduler does.
+SGLang leaves them to the masks. The step is then check, bitmask and accept.
 """
 
 import argparse
 import gc
+import itertools
 import json
+import logging
 import lzma
 import os
 import random
@@ -31,25 +35,20 @@ import tempfile
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Protocol
 
 os.environ["VLLM_LOGGING_LEVEL"] = "CRITICAL"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import realtokenizers
 from transformers import LlamaConfig, PreTrainedTokenizerFast
-from vllm import SamplingParams
-from vllm.config import SpeculativeConfig
-from vllm.engine.arg_utils import EngineArgs
-from vllm.sampling_params import StructuredOutputsParams
-from vllm.v1.request import Request
-from vllm.v1.structured_output import StructuredOutputManager
 
-import ffwd.adapters.vllm
-
-BACKENDS = ("ffwd", "xgrammar", "guidance")
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEED = 20261122
+WIDTH = 131_072
 SHARED_SCHEMAS = 8
 RIGHT_DRAFTS = 0.7
 
@@ -117,10 +116,32 @@ def read_documents(tokenizer: PreTrainedTokenizerFast, path: Path) -> list[Docum
     return found
 
 
-class Backend:
+class Backend(Protocol):
+    """One backend of grammars of an engine."""
+
+    name: str
+
+    def request(self, document: Document) -> Any:
+        """A request whose grammar is compiled; None if the backend refuses the schema."""
+
+    def accept(self, request: Any, tokens: list[int]) -> bool:
+        """Commit tokens, as the engine does after a pass."""
+
+    def ready(self, requests: list[Any]) -> Any:
+        """What the engine has at hand when the step begins; not timed."""
+
+    def fill(self, requests: list[Any], ready: Any, drafts: list[list[int]]) -> list[list[int]]:
+        """Fill the bitmask; the drafts that are verified."""
+
+
+class VllmBackend:
     """vLLM's manager with one of its backends."""
 
     def __init__(self, name: str, folder: Path, batch: int, drafts: int) -> None:
+        from vllm.config import SpeculativeConfig
+        from vllm.engine.arg_utils import EngineArgs
+        from vllm.v1.structured_output import StructuredOutputManager
+
         self.name = name
         arguments = EngineArgs(
             model=str(folder),
@@ -130,20 +151,23 @@ class Backend:
             structured_outputs_config={"backend": name},
             enforce_eager=True,
         )
-        self.config = arguments.create_engine_config()
+        config = arguments.create_engine_config()
         if drafts:
-            self.config.speculative_config = SpeculativeConfig(
+            config.speculative_config = SpeculativeConfig(
                 method="ngram",
                 num_speculative_tokens=drafts,
                 prompt_lookup_max=2,
-                target_model_config=self.config.model_config,
-                target_parallel_config=self.config.parallel_config,
+                target_model_config=config.model_config,
+                target_parallel_config=config.parallel_config,
             )
-        self.manager = StructuredOutputManager(self.config)
+        self._manager = StructuredOutputManager(config)
         self._made = 0
 
-    def request(self, document: Document) -> Request | None:
-        """A request whose grammar is compiled; None if the backend refuses the schema."""
+    def request(self, document: Document) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+        from vllm.v1.request import Request
+
         self._made += 1
         params = SamplingParams(
             max_tokens=4096,
@@ -152,20 +176,87 @@ class Backend:
         params.update_from_generation_config({}, document.tokens[-1])
         params.structured_outputs._backend = self.name
         request = Request(f"{self.name}-{self._made}", [1], params, None)
-        self.manager.grammar_init(request)
+        self._manager.grammar_init(request)
         structured = request.structured_output_request
         deadline = time.monotonic() + 600
         while structured.grammar is None and time.monotonic() < deadline:
             time.sleep(0.0002)
         return None if isinstance(structured.grammar, Exception) else request
 
-    def takes(self, document: Document) -> bool:
-        """Whether the backend compiles the schema, and accepts the document."""
-        request = self.request(document)
-        if request is None:
-            return False
-        grammar = request.structured_output_request.grammar
-        return all(grammar.accept_tokens(request.request_id, [t]) for t in document.tokens)
+    def accept(self, request: Any, tokens: list[int]) -> bool:
+        return self._manager.accept_tokens(request, tokens)
+
+    def ready(self, requests: list[Any]) -> dict[str, Any]:
+        return {request.request_id: request for request in requests}
+
+    def fill(self, requests: list[Any], ready: Any, drafts: list[list[int]]) -> list[list[int]]:
+        manager = self._manager
+        scheduled: dict[str, list[int]] = {}
+        for request, tokens in zip(requests, drafts, strict=False):
+            valid = manager.validate_tokens(request, tokens)
+            if valid:
+                scheduled[request.request_id] = valid
+        manager.grammar_bitmask(ready, [*ready], scheduled)
+        return [scheduled.get(name, []) for name in ready]
+
+
+class SglangBackend:
+    """What SGLang's scheduler does with one of its backends."""
+
+    def __init__(self, name: str, folder: Path, batch: int, drafts: int) -> None:
+        from sglangharness import SmallScheduler
+
+        del batch, drafts
+        self.name = name
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+        tokenizer.additional_stop_token_ids = None
+        width = LlamaConfig.from_pretrained(folder).vocab_size
+        self._scheduler = SmallScheduler(name, tokenizer=tokenizer, vocab_size=width)
+        self._made = 0
+
+    def request(self, document: Document) -> Any:
+        self._made += 1
+        name = f"{self.name}-{self._made}"
+        request = self._scheduler.request(name, max_new_tokens=4096, json_schema=document.schema)
+        self._scheduler.admit([request])
+        return None if request.finished() else request
+
+    def accept(self, request: Any, tokens: list[int]) -> bool:
+        return len(self._scheduler.accept(request, tokens)) == len(tokens)
+
+    def ready(self, requests: list[Any]) -> Any:
+        return self._scheduler.sampling_info(requests)
+
+    def fill(self, requests: list[Any], ready: Any, drafts: list[list[int]]) -> list[list[int]]:
+        import torch
+        from sglang.srt.speculative.spec_utils import GrammarTree, build_grammar_vocab_mask
+
+        if not drafts:
+            ready.update_regex_vocab_mask()
+            return [[] for _ in requests]
+        # The last accepted token is the root, which counts for nothing.
+        longest = max(map(len, drafts))
+        padded = [[0, *tokens, *[0] * (longest - len(tokens))] for tokens in drafts]
+        build_grammar_vocab_mask(
+            reqs=requests,
+            tree=GrammarTree.from_linear_chain(torch.tensor(padded)),
+            sampling_info=ready,
+            device="cpu",
+            barrier=None,
+        )
+        return drafts
+
+
+ENGINES: dict[str, tuple[type[Backend], tuple[str, ...]]] = {
+    "vllm": (VllmBackend, ("ffwd", "xgrammar", "guidance")),
+    "sglang": (SglangBackend, ("ffwd", "xgrammar", "llguidance")),
+}
+
+
+def takes(backend: Backend, document: Document) -> bool:
+    """Whether the backend compiles the schema, and accepts the document."""
+    request = backend.request(document)
+    return request is not None and all(backend.accept(request, [t]) for t in document.tokens)
 
 
 class Slots:
@@ -177,24 +268,25 @@ class Slots:
         self._rng = random.Random(SEED)
         self._plan = plan
         self._turn = [0] * len(plan)
-        self._requests: dict[str, Request] = {}
-        self._slots: list[tuple[str, tuple[int, ...], int]] = []
+        self._slots: list[tuple[Any, tuple[int, ...], int]] = []
         for slot in range(len(plan)):
             self._slots.append(self._begin(slot, self._rng.random()))
 
-    def _begin(self, slot: int, share: float = 0.0) -> tuple[str, tuple[int, ...], int]:
+    def _begin(self, slot: int, share: float = 0.0) -> tuple[Any, tuple[int, ...], int]:
         documents = self._plan[slot]
         document = documents[self._turn[slot] % len(documents)]
         self._turn[slot] += 1
         request = self._backend.request(document)
         if request is None:
             raise RuntimeError(f"{self._backend.name} refuses {document.name}, which it took")
-        name = request.request_id
-        self._requests[name] = request
         start = int(share * (len(document.tokens) - 1))
         for token in document.tokens[:start]:
-            self._backend.manager.accept_tokens(request, [token])
-        return name, document.tokens, start
+            self._backend.accept(request, [token])
+        return request, document.tokens, start
+
+    def restart(self) -> None:
+        """Begin the first slot's next document from its first token."""
+        self._slots[0] = self._begin(0)
 
     def _draft(self, width: int) -> list[list[int]]:
         drafts = []
@@ -210,42 +302,35 @@ class Slots:
 
     def step(self, times: Times, width: int) -> None:
         """One step of all slots; those that have ended begin anew afterwards."""
-        manager, requests = self._backend.manager, self._requests
-        names = [name for name, _, _ in self._slots]
+        requests = [request for request, _, _ in self._slots]
         drafted = self._draft(width) if self._drafts else []
-        scheduled: dict[str, list[int]] = {}
+        ready, accept = self._backend.ready(requests), self._backend.accept
         ran, begun = time.process_time(), time.perf_counter()
-        for name, tokens in zip(names, drafted, strict=False):
-            valid = manager.validate_tokens(requests[name], tokens)
-            if valid:
-                scheduled[name] = valid
-        manager.grammar_bitmask(requests, names, scheduled)
+        verified = self._backend.fill(requests, ready, drafted)
         filled = time.perf_counter()
         news = []
-        for name, tokens, at in self._slots:
+        for (request, tokens, at), drafts in zip(self._slots, verified, strict=True):
             count = 1
-            for token in scheduled.get(name, ()):
+            for token in drafts:
                 if token != tokens[at + count - 1] or at + count == len(tokens):
                     break
                 count += 1
-            news.append((requests[name], list(tokens[at : at + count])))
-        accepting, accepted = time.perf_counter(), manager.accept_tokens
-        fine = [accepted(request, tokens) for request, tokens in news]
+            news.append((request, list(tokens[at : at + count])))
+        accepting = time.perf_counter()
+        fine = [accept(request, tokens) for request, tokens in news]
         ended = time.perf_counter()
         times.processor.append(time.process_time() - ran)
         times.wall.append(ended - begun - (accepting - filled))
         times.fill += filled - begun
         times.accept += ended - accepting
-        times.rows += len(names)
+        times.rows += len(requests)
         if not all(fine):
             raise RuntimeError(f"{self._backend.name} refuses a token that it took before")
-        for slot, (name, tokens, at) in enumerate(self._slots):
+        for slot, (request, tokens, at) in enumerate(self._slots):
             after = at + len(news[slot][1])
-            if after == len(tokens):
-                del requests[name]
-                self._slots[slot] = self._begin(slot)
-            else:
-                self._slots[slot] = (name, tokens, after)
+            self._slots[slot] = (
+                self._begin(slot) if after == len(tokens) else (request, tokens, after)
+            )
 
 
 def usable(documents: list[Document], backends: list[Backend], wanted: int) -> list[Document]:
@@ -256,7 +341,7 @@ def usable(documents: list[Document], backends: list[Backend], wanted: int) -> l
         if len(found) == wanted:
             break
         for backend in backends:
-            if not backend.takes(document):
+            if not takes(backend, document):
                 refused[backend.name] += 1
                 break
         else:
@@ -271,7 +356,7 @@ def percentile(values: list[float], share: float) -> float:
 
 def report(what: str, times: dict[str, Times]) -> None:
     """A line for each backend: its steps, and how many times as long as ffwd's they are."""
-    base = times[BACKENDS[0]]
+    base = next(iter(times.values()))
     for name, taken in times.items():
         columns = []
         for kind in ("processor", "wall"):
@@ -289,74 +374,70 @@ def report(what: str, times: dict[str, Times]) -> None:
 
 
 def run_steps(
-    what: str, folder: Path, plan: list[list[Document]], drafts: int, steps: int, width: int
+    what: str, backends: list[Backend], plan: list[list[Document]], drafts: int, steps: int
 ) -> None:
     """Steps of all backends in turns, ten at a time; the first ten of each do not count."""
-    slots = {
-        name: Slots(Backend(name, folder, len(plan), drafts), plan, drafts) for name in BACKENDS
-    }
-    times = {name: Times() for name in BACKENDS}
+    slots = [Slots(backend, plan, drafts) for backend in backends]
+    times = {backend.name: Times() for backend in backends}
     gc.collect()
     for part in range(steps // 10 + 1):
-        shift = part % len(BACKENDS)
-        for name in BACKENDS[shift:] + BACKENDS[:shift]:
-            taken = times[name] if part else Times()
+        shift = part % len(backends)
+        for index in [*range(shift, len(backends)), *range(shift)]:
+            taken = times[backends[index].name] if part else Times()
             for _ in range(10):
-                slots[name].step(taken, width)
+                slots[index].step(taken, WIDTH)
     report(what, times)
 
 
-def run_first(folder: Path, documents: list[Document], width: int) -> None:
-    """Each document once, alone, in a manager that has seen none of the grammars."""
-    backends = [Backend(name, folder, 1, 0) for name in BACKENDS]
-    times = {name: Times() for name in BACKENDS}
+def run_first(backends: list[Backend], documents: list[Document]) -> None:
+    """Each document once, alone, in backends that have seen none of the grammars."""
+    times = {backend.name: Times() for backend in backends}
     for index, document in enumerate(documents):
         shift = index % len(backends)
         for backend in backends[shift:] + backends[:shift]:
-            backend_slots = Slots(backend, [[document]], 0)
-            backend_slots._slots = [(*backend_slots._begin(0)[:2], 0)]
+            slots = Slots(backend, [[document]], 0)
+            slots.restart()
             for _ in range(len(document.tokens) - 1):
-                backend_slots.step(times[backend.name], width)
+                slots.step(times[backend.name], WIDTH)
     report("1 first", times)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32, 128, 256, 512])
     parser.add_argument("--drafts", type=int, nargs="+", default=[0, 4])
     parser.add_argument("--steps", type=int, default=200, help="of each backend and case")
     parser.add_argument("--schemas", type=Path, default=ROOT / "maskbench/corpus/builtin.jsonl")
     parser.add_argument("--cases", nargs="+", default=["first", "shared", "distinct"])
     options = parser.parse_args()
-    ffwd.adapters.vllm.register()
+    kind, names = ENGINES[options.engine]
+    import_module(f"ffwd.adapters.{options.engine}").register()
+    logging.disable(logging.ERROR)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+
+        def backends(batch: int, drafts: int) -> list[Backend]:
+            return [kind(name, folder, batch, drafts) for name in names]
+
         documents = read_documents(write_tokenizer(folder), options.schemas)
-        judges = [Backend(backend, folder, 2, 0) for backend in BACKENDS]
-        width = judges[0].config.model_config.get_vocab_size()
         wanted = max(options.batch) if "distinct" in options.cases else 64
-        documents = usable(documents, judges, max(wanted, 64))
+        documents = usable(documents, backends(2, 0), max(wanted, 64))
         print(f"seed {SEED}; milliseconds a step, and multiples of ffwd's")
         print(f"{'':34s} processor: p50         p99               wall: p50               p99")
         if "first" in options.cases:
-            run_first(folder, documents[:64], width)
-        for batch in options.batch:
-            for drafts in options.drafts:
-                for case in options.cases:
-                    if case == "first":
-                        continue
-                    count = SHARED_SCHEMAS if case == "shared" else len(documents)
-                    rng = random.Random(SEED)
-                    chosen = documents[:count]
-                    rng.shuffle(chosen)
-                    plan = [
-                        chosen[slot % count :] + chosen[: slot % count] for slot in range(batch)
-                    ]
-                    if case == "distinct":
-                        plan = [own[:1] for own in plan]
-                    run_steps(
-                        f"{batch} K={drafts} {case}", folder, plan, drafts, options.steps, width
-                    )
+            run_first(backends(1, 0), documents[:64])
+        for batch, drafts, case in itertools.product(
+            options.batch, options.drafts, [case for case in options.cases if case != "first"]
+        ):
+            count = SHARED_SCHEMAS if case == "shared" else len(documents)
+            chosen = documents[:count]
+            random.Random(SEED).shuffle(chosen)
+            plan = [chosen[slot % count :] + chosen[: slot % count] for slot in range(batch)]
+            if case == "distinct":
+                plan = [own[:1] for own in plan]
+            what = f"{batch} K={drafts} {case}"
+            run_steps(what, backends(batch, drafts), plan, drafts, options.steps)
 
 
 if __name__ == "__main__":
