@@ -118,6 +118,40 @@ def test_an_array_that_could_only_go_on_for_ever_is_not_begun(tokens: Vocabulary
     assert [chr(token) for token, bit in enumerate(tokens.allowed()) if bit] == ["n"]
 
 
+PAIR = unique(
+    prefixItems=[{"$ref": "#/$defs/r"}] * 2,
+    minItems=2,
+    maxItems=2,
+    contains={"type": "object", "properties": {"x": {"enum": [True, "n", "ab", "a"]}}},
+)
+COUNTED = unique(
+    prefixItems=[{"const": 1}, {"$ref": "#/$defs/r"}],
+    items={"$ref": "#/$defs/r"},
+    contains={"anyOf": [{"type": "boolean"}, {"const": 3}]},
+    maxContains=3,
+)
+
+
+@pytest.mark.parametrize(
+    ("base", "inner", "text"),
+    [
+        ([{"enum": ["b", {"x": "a"}]}], PAIR, b'[{"x":"a"},["b",{"x":"a"}]]'),
+        ([{"const": 3}], COUNTED, b"[1,3,[1,3],[1,[1,3],3]]"),
+        ([{"const": False}], unique(items={"$ref": "#/$defs/r"}, maxItems=2), b"[[[false]],[[]]]"),
+    ],
+)
+def test_values_of_values_take_few_steps(
+    base: list[Any], inner: Any, text: bytes, tokens: VocabularyTokens
+) -> None:
+    """Each round of values has more arrays than the last one; a mask needs not list them all."""
+    schema = {"$ref": "#/$defs/r", "$defs": {"r": {"anyOf": [*base, inner]}}}
+    matcher = compiled(schema, tokens).matcher(limits=ffwd.Limits(call_steps=1_500_000))
+    for byte in text:
+        assert byte in matcher.allowed_token_ids()
+        assert matcher.accept_token(byte)
+    assert matcher.is_accepting()
+
+
 @pytest.mark.parametrize("schema", [PAIRS, {"anyOf": [{"type": "null"}, PAIRS]}, TWO_CONTAINS])
 def test_walks_never_meet_a_token_that_is_refused(schema: Any, tokens: VocabularyTokens) -> None:
     grammar = compiled(schema, tokens)

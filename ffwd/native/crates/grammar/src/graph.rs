@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::parameter::{apply, holds};
 use super::values::{too_many_values, Facts, Key, Question, Values};
-use super::{Argument, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, RuleId};
+use super::{Argument, Grammar, GrammarError, GrammarErrorKind, Node, NodeId, Rule, RuleId};
 use ffwd_bounds::error::{LimitExceeded, COMPILE_STEPS};
 use ffwd_bounds::meter;
 
@@ -264,20 +264,18 @@ fn has_parameters(grammar: &Grammar) -> bool {
 
 /// The error of a rule that may begin with itself, and whose parameter has more values than a limit
 /// allows.
-fn begins_with_itself(
+pub(super) fn begins_with_itself(
     grammar: &Grammar,
-    rule: Option<RuleId>,
-    error: GrammarError,
+    rule: Option<&Rule>,
+    limit: LimitExceeded,
 ) -> GrammarError {
-    let GrammarErrorKind::Limit(limit) = error.kind else { return error };
-    let Some(rule) = rule.filter(|_| is_of_input(limit)) else { return error };
-    let rule = &grammar.rules[rule.0 as usize];
+    let Some(rule) = rule.filter(|_| is_of_input(limit)) else { return limit.into() };
     let message = format!(
         "the rule `{}` may begin with itself, with too many values of its parameter: {limit}; let a \
          text come before it, or count less far",
         rule.name
     );
-    GrammarError::of(grammar, rule.place, error.kind, message)
+    GrammarError::of(grammar, rule.place, GrammarErrorKind::Limit(limit), message)
 }
 
 /// Returns whether the input exceeds a limit, rather than a clock or a cancellation.
@@ -324,12 +322,17 @@ impl Graph {
         };
         let values = match found {
             Ok(values) if values.has_ranks() => values,
-            // If parts can start with themselves, each value is a separate part.
+            // If marked parts can start with themselves, each value is a separate part.
             found => {
-                let circular = found.err().flatten();
+                let rule = found.err().flatten().map(|rule| &grammar.rules[rule.0 as usize]);
                 let mode = Mode::Beforehand(MAX_VERTICES);
-                let (graph, _) = Self::read(grammar, mode, &mut leaf, Vec::new())
-                    .map_err(|error| begins_with_itself(grammar, circular, error))?;
+                let read = Self::read(grammar, mode, &mut leaf, Vec::new());
+                let (graph, _) = read.map_err(|error| match error.kind {
+                    GrammarErrorKind::Limit(limit) if rule.is_some() && is_of_input(limit) => {
+                        begins_with_itself(grammar, rule, limit)
+                    }
+                    _ => error,
+                })?;
                 return Ok(plain(graph));
             }
         };

@@ -1,14 +1,12 @@
 //! Symbols of the parts of a grammar, without left recursion.
 //!
-//! Vertices that can begin with each other form a strongly connected set `S`. Within it each
-//! production reads `k → seed`, which starts outside of `S`, or `k → j α` with `j` in `S`. So a
-//! text of `i` is a seed of some `k`, followed by the `α`s on a path from `k` up to `i`: the
-//! left-corner transform. It is done for each `i` that is needed. Vertices with the same paths are
-//! merged, so the paths of `E → E "+" T | T` are a plain repetition of `"+" T`.
+//! Vertices that can begin with each other form a strongly connected set. The left-corner transform
+//! is done for each of its vertices that is needed.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::graph::{Graph, Vertex, VertexId};
+use super::left_corner_transform::{transformed, Corners};
 use super::left_corners::components;
 use super::symbols::{Symbol, SymbolId, Symbols};
 use super::table::Table;
@@ -30,11 +28,6 @@ pub fn recursive_marks(graph: &Graph) -> Vec<NodeId> {
     });
     marks.collect()
 }
-
-/// A left-recursive use: what follows it, and the vertex that it leads to.
-type Way = (SymbolId, VertexId);
-/// The vertices whose texts include those of a vertex, and the transitions from these.
-type Climb = (Vec<VertexId>, Vec<Way>);
 
 pub(super) struct SymbolBuilder<'g> {
     graph: &'g Graph,
@@ -188,165 +181,62 @@ impl<'g> SymbolBuilder<'g> {
 
     /// Returns the symbol of a vertex that may start with itself.
     fn recursive(&mut self, target: VertexId, component: u32) -> Result<SymbolId, LimitExceeded> {
-        // The members of the set that the target can start with, from the target down.
-        let mut members = vec![target];
-        let mut seen: FxHashSet<VertexId> = members.iter().copied().collect();
-        // The vertices after a matched one, without and with a continuation.
-        let mut up: FxHashMap<VertexId, Vec<VertexId>> = FxHashMap::default();
-        let mut ways: FxHashMap<VertexId, Vec<Way>> = FxHashMap::default();
-        let mut seeds: Vec<(SymbolId, VertexId)> = Vec::new();
-        let mut next = 0;
-        while let Some(&member) = members.get(next) {
-            next += 1;
-            for (first, rest) in self.productions(member)? {
-                self.step()?;
-                if self.component_of[first.index()] == Some(component) {
-                    if seen.insert(first) {
-                        members.push(first);
-                    }
-                    if self.symbols.is_nullable(rest) {
-                        up.entry(first).or_default().push(member);
-                    }
-                    if rest != SymbolId::EMPTY {
-                        let rest = self.symbols.non_empty(rest)?;
-                        ways.entry(first).or_default().push((rest, member));
-                    }
-                } else {
-                    let symbol = self.symbol(first)?;
-                    let symbol = self.symbols.non_empty(symbol)?;
-                    let seed = self.symbols.seq(symbol, rest)?;
-                    seeds.push((seed, member));
-                }
-            }
-        }
+        let nullable = self.graph.nullable[target.index()];
+        let mut set = LeftRecursiveSet { builder: self, component };
+        let (symbol, members) = transformed(&mut set, target, nullable)?;
         for member in &members {
             if let Vertex::Marked(node, _) = self.graph.vertices[member.index()] {
                 self.symbols.unmarked.push(node);
             }
         }
-        let states = self.closed(&members, &up, &ways)?;
-        let place: FxHashMap<VertexId, usize> =
-            members.iter().enumerate().map(|(place, &member)| (member, place)).collect();
-        let classes = self.classes(&states, &place, target)?;
-        let symbols = self.symbols_of(&states, &place, &classes, target)?;
-        let mut parts = Vec::with_capacity(seeds.len());
-        for (seed, from) in seeds {
-            let after = symbols[classes[place[&from]]];
-            parts.push(self.symbols.seq(seed, after)?);
-        }
-        self.symbols.choice(parts, self.graph.nullable[target.index()])
+        Ok(symbol)
+    }
+}
+
+/// Vertices that can begin with each other.
+struct LeftRecursiveSet<'b, 'g> {
+    builder: &'b mut SymbolBuilder<'g>,
+    component: u32,
+}
+
+impl Corners for LeftRecursiveSet<'_, '_> {
+    type Part = VertexId;
+    type Table = Symbols;
+
+    fn table(&mut self) -> &mut Symbols {
+        self.builder.symbols
     }
 
-    /// For each member, the members that contain its texts, and the transitions from all of these.
-    fn closed(
-        &mut self,
-        members: &[VertexId],
-        up: &FxHashMap<VertexId, Vec<VertexId>>,
-        ways: &FxHashMap<VertexId, Vec<Way>>,
-    ) -> Result<Vec<Climb>, LimitExceeded> {
-        let mut states = Vec::with_capacity(members.len());
-        for &member in members {
-            let mut all = vec![member];
-            let mut seen: FxHashSet<VertexId> = all.iter().copied().collect();
-            let mut on: Vec<Way> = Vec::new();
-            let mut next = 0;
-            while let Some(&one) = all.get(next) {
-                next += 1;
-                for &outer in up.get(&one).into_iter().flatten() {
-                    self.step()?;
-                    if seen.insert(outer) {
-                        all.push(outer);
-                    }
-                }
-                for &way in ways.get(&one).into_iter().flatten() {
-                    self.step()?;
-                    on.push(way);
-                }
-            }
-            states.push((all, on));
-        }
-        Ok(states)
+    fn step(&mut self) -> Result<(), LimitExceeded> {
+        self.builder.step()
     }
 
-    /// Members with the same paths to the target form one class.
-    fn classes(
-        &mut self,
-        states: &[Climb],
-        place: &FxHashMap<VertexId, usize>,
-        target: VertexId,
-    ) -> Result<Vec<usize>, LimitExceeded> {
-        let mut classes: Vec<usize> =
-            states.iter().map(|(all, _)| usize::from(all.contains(&target))).collect();
-        let mut count = 0;
-        loop {
-            let mut ids: FxHashMap<(usize, Vec<(SymbolId, usize)>), usize> = FxHashMap::default();
-            let mut next = Vec::with_capacity(classes.len());
-            for (state, (_, ways)) in states.iter().enumerate() {
-                let mut on = Vec::with_capacity(ways.len());
-                for (way, to) in ways {
-                    self.step()?;
-                    on.push((*way, classes[place[to]]));
-                }
-                on.sort_unstable();
-                on.dedup();
-                let fresh = ids.len();
-                next.push(*ids.entry((classes[state], on)).or_insert(fresh));
-            }
-            let found = ids.len();
-            classes = next;
-            if found == count {
-                return Ok(classes);
-            }
-            count = found;
-        }
+    fn is_member(&self, vertex: VertexId) -> bool {
+        self.builder.component_of[vertex.index()] == Some(self.component)
     }
 
-    /// Returns the continuations up to the target, by class.
-    fn symbols_of(
+    fn productions(
         &mut self,
-        states: &[Climb],
-        place: &FxHashMap<VertexId, usize>,
-        classes: &[usize],
-        target: VertexId,
-    ) -> Result<Vec<SymbolId>, LimitExceeded> {
-        let count = classes.iter().max().map_or(0, |max| max + 1);
-        let mut member_of = vec![0; count];
-        for (member, &class) in classes.iter().enumerate() {
-            member_of[class] = member;
+        vertex: VertexId,
+    ) -> Result<Vec<(VertexId, SymbolId)>, LimitExceeded> {
+        self.builder.productions(vertex)
+    }
+
+    fn symbol(&mut self, vertex: VertexId) -> Result<SymbolId, LimitExceeded> {
+        self.builder.symbol(vertex)
+    }
+
+    fn reserve(&mut self, _: &[SymbolId], nullable: bool) -> Result<SymbolId, LimitExceeded> {
+        let symbols = &mut self.builder.symbols;
+        let part = symbols.parts.len() as u32;
+        symbols.parts.push(SymbolId::EMPTY);
+        symbols.intern(Symbol::Part(part), nullable)
+    }
+
+    fn resolve(&mut self, reserved: SymbolId, meaning: SymbolId) {
+        let symbols = &mut self.builder.symbols;
+        if let &Symbol::Part(part) = symbols.get(reserved) {
+            symbols.parts[part as usize] = meaning;
         }
-        // Every class leads to the target: all members were found below it.
-        let mut symbols = Vec::with_capacity(count);
-        let mut parts = Vec::with_capacity(count);
-        for &member in &member_of {
-            let (all, ways) = &states[member];
-            let accepts = all.contains(&target);
-            let itself = |to: &VertexId| classes[place[to]] == classes[member];
-            if accepts && ways.iter().all(|(_, to)| itself(to)) {
-                let ways = ways.iter().map(|&(way, _)| way).collect();
-                let one = self.symbols.choice(ways, false)?;
-                let star = match self.symbols.get(one) {
-                    Symbol::Choice(none) if none.is_empty() => SymbolId::EMPTY,
-                    _ => self.symbols.star(one)?,
-                };
-                symbols.push(star);
-                parts.push(None);
-            } else {
-                let part = self.symbols.parts.len() as u32;
-                self.symbols.parts.push(SymbolId::EMPTY);
-                symbols.push(self.symbols.intern(Symbol::Part(part), accepts)?);
-                parts.push(Some(part));
-            }
-        }
-        for (class, part) in parts.into_iter().enumerate() {
-            let Some(part) = part else { continue };
-            let (all, ways) = &states[member_of[class]];
-            let mut on = Vec::with_capacity(ways.len());
-            for (way, to) in ways {
-                on.push(self.symbols.seq(*way, symbols[classes[place[to]]])?);
-            }
-            let meaning = self.symbols.choice(on, all.contains(&target))?;
-            self.symbols.parts[part as usize] = meaning;
-        }
-        Ok(symbols)
     }
 }

@@ -54,6 +54,7 @@ pub mod gbnf;
 pub mod graph;
 mod include;
 pub mod lark;
+mod left_corner_transform;
 mod left_corners;
 mod left_recursion;
 mod live;

@@ -49,8 +49,11 @@ struct Known {
     must: [bool; 3],
     /// The order in which texts of the parts are found: the nearest end first.
     order: u32,
-    /// Its first parts that are known without values.
+    /// Its first parts that are known without values. Parts that can begin with each other have one
+    /// of them, and that one has the first parts of all.
     corners: Box<[NodeId]>,
+    /// The set of parts that it can begin with, and that can begin with it.
+    set: Option<u32>,
 }
 
 /// The properties of a grammar without the values of parameters.
@@ -63,8 +66,9 @@ pub struct Values {
 }
 
 impl Values {
-    /// `Err` if parameters cannot be resolved later, because a part that depends on one may start
-    /// with itself. The error names the first rule of such parts, if there is one.
+    /// `Err` if parameters cannot be resolved later, because a part that depends on one and is
+    /// reported or limited may start with itself. The error names the first rule of such parts, if
+    /// there is one.
     ///
     /// # Errors
     /// As [`Graph::expanded`].
@@ -124,7 +128,7 @@ impl Values {
         let of = |answers: &[Vec<u32>; 3], id: usize| {
             std::array::from_fn(|question| answers[question][id] != u32::MAX)
         };
-        let depends = depends(grammar, &vertices, &nodes);
+        let mut depends = depends(grammar, &vertices, &nodes);
         let holds = |answer: &[u32]| answer.iter().map(|&order| order != u32::MAX).collect();
         let graph = Graph {
             nullable: holds(&may[0]),
@@ -135,32 +139,25 @@ impl Values {
             start,
             marked: Vec::new(),
         };
-        let component_of = components(&graph);
-        let mut circular: Vec<bool> = vec![false; component_of.len()];
-        for (id, component) in component_of.iter().enumerate() {
-            if let Some(component) = component.filter(|_| depends[id]) {
-                circular[component as usize] = true;
-            }
-        }
-        if circular.contains(&true) {
-            let is_circular = |vertex: &VertexId| {
-                component_of[vertex.index()].is_some_and(|component| circular[component as usize])
+        let sets = Sets::of(&graph, &mut depends);
+        if sets.marked.contains(&true) {
+            let is_marked = |vertex: &VertexId| {
+                sets.of[vertex.index()].is_some_and(|set| sets.marked[set as usize])
             };
-            let rules = rules.iter().filter(|(vertex, _)| is_circular(vertex));
+            let rules = rules.iter().filter(|(vertex, _)| is_marked(vertex));
             return Ok(Err(rules.map(|(_, &rule)| rule).min()));
         }
         let mut parts: FxHashMap<NodeId, Known> = FxHashMap::default();
         for (id, &node) in nodes.iter().enumerate() {
-            // A part with only the empty text starts nothing, and may refer to itself in a cycle.
-            let corners = corners(&graph, VertexId(id as u32)).iter();
-            let corners = corners.filter(|corner| graph.nonempty[corner.index()]);
+            let corners = sets.corners(&graph, VertexId(id as u32));
             let known = Known {
                 depends: depends[id],
                 leaf: facts[id],
                 may: of(&may, id),
                 must: of(&must, id),
                 order: may[Question::Productive as usize][id],
-                corners: corners.map(|corner| nodes[corner.index()]).collect(),
+                corners: corners.iter().map(|corner| nodes[corner.index()]).collect(),
+                set: sets.of[id],
             };
             parts.insert(node, known);
         }
@@ -191,6 +188,12 @@ impl Values {
         found
     }
 
+    /// The set of parts that a part can begin with, and that can begin with it, if these depend on
+    /// a parameter.
+    pub fn set(&self, node: NodeId) -> Option<u32> {
+        self.parts.get(&node).and_then(|known| known.set)
+    }
+
     pub fn corners(&self, node: NodeId) -> &[NodeId] {
         self.parts.get(&node).map_or(&[], |known| &known.corners)
     }
@@ -216,10 +219,15 @@ impl Values {
         })
     }
 
+    /// The rule around a part that depends on its parameter.
+    pub fn rule(&self, node: NodeId) -> Option<&super::Rule> {
+        let rule = self.rules.get(&node).map(|rule| &self.grammar.rules[rule.0 as usize]);
+        rule.or_else(|| self.grammar.rule_with(node))
+    }
+
     /// The error of a limit that is passed on behalf of a part.
     pub fn blamed(&self, node: NodeId, limit: LimitExceeded) -> GrammarError {
-        let rule = self.rules.get(&node).map(|rule| &self.grammar.rules[rule.0 as usize]);
-        too_many_values(&self.grammar, rule.or_else(|| self.grammar.rule_with(node)), limit)
+        too_many_values(&self.grammar, self.rule(node), limit)
     }
 }
 
@@ -249,6 +257,58 @@ fn depends(grammar: &Grammar, vertices: &[Vertex], nodes: &[NodeId]) -> Vec<bool
         _ => Need::Any,
     });
     order.into_iter().map(|order| order != u32::MAX).collect()
+}
+
+/// The sets of vertices that can begin with each other, as far as they depend on a parameter.
+struct Sets {
+    /// For each vertex, its set.
+    of: Vec<Option<u32>>,
+    members: Vec<Vec<VertexId>>,
+    /// Whether a part of a set is reported or limited.
+    marked: Vec<bool>,
+}
+
+impl Sets {
+    /// All members of a set depend on the parameter if one does.
+    fn of(graph: &Graph, depends: &mut [bool]) -> Self {
+        let mut of = components(graph);
+        let count = of.iter().flatten().max().map_or(0, |&most| most as usize + 1);
+        let mut members: Vec<Vec<VertexId>> = vec![Vec::new(); count];
+        for (id, set) in of.iter().enumerate() {
+            if let Some(set) = *set {
+                members[set as usize].push(VertexId(id as u32));
+            }
+        }
+        let mut marked = vec![false; count];
+        for (members, marked) in members.iter().zip(&mut marked) {
+            let depend = members.iter().any(|member| depends[member.index()]);
+            for &member in members {
+                let id = member.index();
+                depends[id] = depend;
+                *marked |= depend && matches!(graph.vertices[id], Vertex::Marked(..));
+                of[id] = of[id].filter(|_| depend);
+            }
+        }
+        Self { of, members, marked }
+    }
+
+    /// See [`Known::corners`].
+    fn corners(&self, graph: &Graph, vertex: VertexId) -> Vec<VertexId> {
+        // A part with only the empty text starts nothing, and may refer to itself in a cycle.
+        let alive = |vertex: VertexId| {
+            let corners = corners(graph, vertex).iter().copied();
+            corners.filter(|corner| graph.nonempty[corner.index()])
+        };
+        let Some(set) = self.of[vertex.index()] else { return alive(vertex).collect() };
+        let members = &self.members[set as usize];
+        match members.first() {
+            Some(&first) if first != vertex => vec![first],
+            _ => {
+                let all = members.iter().flat_map(|&member| alive(member));
+                all.filter(|corner| self.of[corner.index()] != Some(set)).collect()
+            }
+        }
+    }
 }
 
 /// The known properties of parts with values.

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::alternatives::Alternatives;
 use super::error::{LimitExceeded, Result};
 use super::evidence::{ObjectWay, Way};
-use super::filling::Filling;
+use super::filling::{Filling, Lacking};
 use super::languages::MAX_TEXTS;
 use super::satisfy::{Context, Solver};
 use super::values::{Constant, ValueId};
@@ -25,6 +25,10 @@ pub const INFINITE: u64 = u64::MAX;
 /// How often schemas are visited again, where a caller can do without the count: where each value is
 /// built of the one before it, each visit finds one.
 const PATIENT_VISITS: usize = 256;
+
+/// How many steps such a caller waits for: each visit may list as many values as the last one, and
+/// one more.
+const PATIENT_STEPS: u64 = 100_000;
 
 /// There are more strings of one character than this.
 const CHARACTERS: u64 = 1 << 20;
@@ -161,6 +165,10 @@ pub struct Run {
     short: u64,
     /// How many schemas may still be visited again.
     visits: usize,
+    /// Nothing is listed when fewer steps than these are left.
+    reserve: u64,
+    /// Whether something was not listed, so that there may be more values than were found.
+    gave_up: bool,
 }
 
 /// The source of a schema's values.
@@ -174,10 +182,12 @@ pub enum Source<'r> {
 }
 
 impl Run {
-    fn new(cap: u64, visits: usize) -> Self {
+    fn new(cap: u64, visits: usize, reserve: u64) -> Self {
         Self {
             cap,
             visits,
+            reserve,
+            gave_up: false,
             nodes: FxHashMap::default(),
             pending: VecDeque::new(),
             current: SchemaId::ANY,
@@ -210,7 +220,8 @@ impl Solver {
         Ok(count.unwrap_or(Count::AtLeast(0)))
     }
 
-    /// The same, with at most this many visits of schemas that were visited already; `None` if these do not tell.
+    /// The same, with at most this many visits of schemas that were visited already, and if these
+    /// are bounded, with [`PATIENT_STEPS`]; `None` if these do not tell.
     fn count_within(
         &mut self,
         context: Context<'_>,
@@ -224,10 +235,14 @@ impl Solver {
         // The cap grows geometrically, so little work is repeated.
         let mut cap =
             enough.saturating_add(2).checked_next_power_of_two().unwrap_or(INFINITE).max(8);
+        let reserve = match visits {
+            usize::MAX => 0,
+            _ => self.expander.steps_left.saturating_sub(PATIENT_STEPS),
+        };
         loop {
-            let mut run = Run::new(cap, visits);
+            let mut run = Run::new(cap, visits, reserve);
             let count = self.approximate(context, &mut run, schema, enough)?;
-            let complete = run.short == 0 && run.pending.is_empty();
+            let complete = run.short == 0 && run.pending.is_empty() && !run.gave_up;
             for (id, node) in run.nodes {
                 if complete || matches!(node.found, Count::AtLeast(_)) {
                     self.counts.remember(id, node.found);
@@ -239,7 +254,7 @@ impl Solver {
             if complete && matches!(count, Count::Few(_)) {
                 return Ok(Some(count));
             }
-            if run.visits == 0 {
+            if run.visits == 0 || run.gave_up {
                 return Ok(None);
             }
             cap = cap.saturating_mul(2).max(run.short.saturating_mul(2));
@@ -321,7 +336,7 @@ impl Solver {
         enough: u64,
     ) -> Result<Count> {
         self.look(context, &mut Source::Run(run), root, enough)?;
-        while run.visits > 0 {
+        while run.visits > 0 && !run.gave_up {
             let Some(id) = run.pending.pop_front() else { break };
             if let Some(node) = run.nodes.get_mut(&id) {
                 node.queued = false;
@@ -379,9 +394,13 @@ impl Solver {
                 }
                 let mut source = Source::Run(run);
                 let filling = Filling::new(self, context, &mut source, &spec, 0)?;
-                let short = filling.collect(&mut self.expander, &mut found);
-                let short = short.map_err(|e| self.exceeded(context, id, e))?;
-                source.is_short(short);
+                let reserve = run.reserve;
+                let lacking = filling.collect(&mut self.expander, &mut found, reserve);
+                match lacking.map_err(|e| self.exceeded(context, id, e))? {
+                    Lacking::Nothing => {}
+                    Lacking::Values(needed) => run.short = run.short.max(needed),
+                    Lacking::Steps => run.gave_up = true,
+                }
             }
         }
         Ok(found.finish())

@@ -21,6 +21,19 @@ pub const MAX_CONTAINS: usize = 8;
 /// More values than one array can have items, by the size of the tries of earlier items.
 const NEVER_ALL: u64 = 1 << 20;
 
+/// How many ids of values are copied and hashed in the time of one step.
+const IDS_PER_STEP: usize = 16;
+
+/// Why there may be more arrays than were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacking {
+    Nothing,
+    /// So many values of some item were needed, and fewer are known.
+    Values(u64),
+    /// The steps up to the caller's reserve.
+    Steps,
+}
+
 /// The values of a place with one label.
 #[derive(Clone, Debug)]
 enum LabelValues {
@@ -493,16 +506,16 @@ impl Filling {
         Ok(Some(essential))
     }
 
-    /// Adds the arrays to the found values. Returns the missing count, if more values of some item
-    /// were needed than are known.
+    /// Adds the arrays to the found values, until fewer steps than `reserve` are left.
     pub fn collect(
         &self,
         expander: &mut Expander,
         found: &mut Collected,
-    ) -> Result<u64, LimitExceeded> {
+        reserve: u64,
+    ) -> Result<Lacking, LimitExceeded> {
         let start = self.begin(&[]);
         if !self.can_be_filled(expander, &start, None)? {
-            return Ok(0);
+            return Ok(Lacking::Nothing);
         }
         // Each of many items may equal any other one but its neighbours.
         let mut short = 0;
@@ -523,12 +536,12 @@ impl Filling {
                     _ => short = short.max(longest.saturating_add(1)),
                 }
                 if found.is_full() {
-                    return Ok(0);
+                    return Ok(Lacking::Nothing);
                 }
             }
         }
         if some {
-            return Ok(short);
+            return Ok(if short > 0 { Lacking::Values(short) } else { Lacking::Nothing });
         }
         if !self.unique && self.max_items.is_none() {
             if let Some(tail) = self.tail {
@@ -542,7 +555,7 @@ impl Filling {
                         && self.can_be_filled(expander, &start, Some((place, at)))?
                     {
                         found.add_at_least(INFINITE);
-                        return Ok(0);
+                        return Ok(Lacking::Nothing);
                     }
                 }
             }
@@ -551,10 +564,9 @@ impl Filling {
             if self.unique || !self.contains.is_empty() { 0 } else { self.combinations() };
         if found.would_fill(plainly) {
             found.add_at_least(plainly);
-            return Ok(0);
+            return Ok(Lacking::Nothing);
         }
-        self.list(expander, start, found)?;
-        Ok(0)
+        self.list(expander, start, found, reserve)
     }
 
     /// How many arrays there are whose items do not depend on each other and have few values.
@@ -604,44 +616,49 @@ impl Filling {
         expander: &mut Expander,
         start: Filled,
         found: &mut Collected,
-    ) -> Result<(), LimitExceeded> {
+        reserve: u64,
+    ) -> Result<Lacking, LimitExceeded> {
         struct Pending {
             filled: Filled,
-            candidates: Vec<(usize, ValueId)>,
+            domain: Option<usize>,
             next: usize,
         }
+        let candidates: Vec<Vec<(usize, ValueId)>> =
+            (0..self.labels.first().map_or(0, |label| label.kinds.len()))
+                .map(|domain| self.candidates(domain))
+                .collect();
+        expander.charge(candidates.iter().map(Vec::len).sum())?;
         let mut items: Vec<ValueId> = Vec::new();
+        let mut used: FxHashSet<ValueId> = FxHashSet::default();
         let mut path: Vec<Pending> = Vec::new();
         let mut entering = Some(start);
         loop {
             if let Some(filled) = entering.take() {
                 if filled.place >= self.min_items && self.is_complete(&filled.counts) {
-                    expander.charge(1 + items.len())?;
+                    expander.charge(1 + items.len() / IDS_PER_STEP)?;
                     let array = Constant::Array(items.clone().into());
                     found.add(expander.values.scalar(array, None)?);
                     if found.is_full() {
-                        return Ok(());
+                        return Ok(Lacking::Nothing);
                     }
                 }
-                let mut candidates = Vec::new();
-                if let Some(domain) = self.domain(filled.place) {
-                    for (at, label) in self.labels.iter().enumerate() {
-                        if let LabelValues::Few(values) = &label.kinds[domain] {
-                            candidates.extend(values.iter().map(|&value| (at, value)));
-                        }
-                    }
-                }
-                path.push(Pending { filled, candidates, next: 0 });
+                path.push(Pending { domain: self.domain(filled.place), filled, next: 0 });
             }
-            let Some(open) = path.last_mut() else { return Ok(()) };
-            let Some(&(label, value)) = open.candidates.get(open.next) else {
+            let Some(open) = path.last_mut() else { return Ok(Lacking::Nothing) };
+            let candidates = open.domain.map_or(&[][..], |domain| &candidates[domain]);
+            let Some(&(label, value)) = candidates.get(open.next) else {
                 path.pop();
-                items.pop();
+                if let Some(item) = items.pop() {
+                    used.remove(&item);
+                }
                 continue;
             };
             open.next += 1;
-            expander.charge(1 + if self.unique { items.len() } else { 0 })?;
-            if self.unique && items.contains(&value) {
+            expander.charge(1)?;
+            if expander.steps_left < reserve {
+                return Ok(Lacking::Steps);
+            }
+            if self.unique && used.contains(&value) {
                 continue;
             }
             let place = open.filled.place;
@@ -652,9 +669,23 @@ impl Filling {
             }
             if self.can_be_filled(expander, &next, None)? {
                 items.push(value);
+                if self.unique {
+                    used.insert(value);
+                }
                 entering = Some(next);
             }
         }
+    }
+
+    /// The values of a domain that has few, each with its label.
+    fn candidates(&self, domain: usize) -> Vec<(usize, ValueId)> {
+        let mut candidates = Vec::new();
+        for (at, label) in self.labels.iter().enumerate() {
+            if let LabelValues::Few(values) = &label.kinds[domain] {
+                candidates.extend(values.iter().map(|&value| (at, value)));
+            }
+        }
+        candidates
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::test_emptiness::options;
 use super::{ArraySpec, SchemaErrorKind, SchemaSet};
+use ffwd_bounds::limits::Limits;
+use ffwd_bounds::meter::Meter;
 
 const FLAG: &str = r#"{"type":"object","properties":{"x":{"type":"boolean"}},"required":["x"],
     "additionalProperties":false}"#;
@@ -132,4 +134,25 @@ fn what_the_next_item_must_leave() {
     assert_eq!(essential(4, &[]), sorted(&["1", "2", "3"]));
     assert_eq!(essential(5, &[]), None);
     assert_eq!(essential(2, &["1"]), None);
+}
+
+/// The steps of asking whether so many arrays of different items out of `values` exist.
+fn steps_to_list(values: usize) -> u64 {
+    let listed: Vec<String> = (0..values).map(|number| format!(r#""v{number}""#)).collect();
+    let inner = unique(0, &format!(r#""items":{{"enum":[{}]}}"#, listed.join(",")));
+    let schema = unique(2 * values as u64, &format!(r#""items":{inner}"#));
+    let mut meter = Meter::compiling(&Limits::default(), None);
+    let done = meter.run(|| Ok::<_, ffwd_bounds::error::LimitExceeded>(is_satisfiable(&schema)));
+    assert_eq!(done, Ok(true), "{values}");
+    meter.spent()
+}
+
+/// The arrays that are listed have up to as many items as there are values, so their number and
+/// their lengths double with the values: four times the steps, and no more.
+#[test]
+fn listing_takes_steps_by_the_length_of_the_list() {
+    let steps: Vec<u64> = [100, 200, 400, 800].into_iter().map(steps_to_list).collect();
+    for pair in steps.windows(2) {
+        assert!(pair[1] < 5 * pair[0], "{steps:?}");
+    }
 }

@@ -14,7 +14,7 @@ use ffwd_grammar::graph::{Expansion, Graph, LeafFacts};
 use ffwd_grammar::symbols::Symbols;
 use ffwd_grammar::{
     fold_regular, recursive_marks, Described, Grammar, GrammarError, GrammarErrorKind, JsonId,
-    Node, NodeId, Span, TokenItem, TokenSet,
+    Live, Node, NodeId, Span, TokenItem, TokenSet,
 };
 use ffwd_json_schema::{Parsing, SchemaError, SchemaSet};
 use ffwd_regular::expr::{LexemeSpec, Spelling};
@@ -138,6 +138,7 @@ impl Engine {
             }
         }
         let symbols = Arc::new(Symbols::of_expanded(&expanded).map_err(GrammarError::from)?);
+        Live::new(symbols.clone()).check()?;
         let recipe = Recipe::Rules { grammar: shared.clone(), options: options.clone() };
         let json = if schemas.is_empty() {
             None
