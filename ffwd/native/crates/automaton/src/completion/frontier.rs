@@ -1,9 +1,9 @@
 //! The search for a text after which something is off a stack.
 //!
 //! It is best first. If estimates are much too small, all short beginnings look better than any long
-//! one, and these multiply with each choice. After a number of stacks the search therefore starts
-//! again in *layers*: texts of as many lexemes are compared with each other only, and the best few of
-//! each layer are followed. As every stack of an automaton has a completion, some of these end.
+//! one, and these multiply with each choice. After a number of stacks the search therefore tries
+//! *layers*: texts of as many lexemes are compared with each other only, and the best few of each
+//! layer are followed. As every stack of an automaton has a completion, mostly some of these end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,8 +25,9 @@ use ffwd_bounds::meter;
 
 /// How many stacks one search may look at.
 pub const MAX_COMPLETION_STEPS: usize = 20_000;
-/// How many of these it looks at before it goes on in layers.
+/// How many of these it looks at before it tries layers, and how many in these.
 const MAX_BEST_FIRST: usize = 4_000;
+const MAX_IN_LAYERS: usize = 10_000;
 /// How many stacks of a layer are followed.
 const LAYER: usize = 8;
 /// Above this many required items or repeats, the search takes one after the other.
@@ -66,6 +67,7 @@ impl<'a> Frontier<'a> {
     pub(crate) fn search(mut self) -> Result<Option<Edge>> {
         // Ordered by the estimated length of the whole, then by the rest, then the newest first.
         let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
+        let mut tried_layers = false;
         while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
             meter::charge(4)?;
             if !self.is_shortest(current) {
@@ -74,9 +76,14 @@ impl<'a> Frontier<'a> {
             if self.is_end(current)? {
                 return Ok(Some(self.edge_of(current)));
             }
-            if self.visits.len() > MAX_BEST_FIRST {
-                let start = self.visits[0].at;
-                return Self::new(self.completing, start).search_in_layers();
+            if self.visits.len() > MAX_COMPLETION_STEPS {
+                return Ok(None);
+            }
+            if self.visits.len() > MAX_BEST_FIRST && !std::mem::replace(&mut tried_layers, true) {
+                let layers = Self::new(self.completing, self.visits[0].at);
+                if let Some(edge) = layers.search_in_layers()? {
+                    return Ok(Some(edge));
+                }
             }
             for (visit, left) in self.follow(current)? {
                 let length = u64::from(self.visits[visit].length);
@@ -90,7 +97,7 @@ impl<'a> Frontier<'a> {
     fn search_in_layers(mut self) -> Result<Option<Edge>> {
         let mut layer = vec![0];
         let mut best: Option<usize> = None;
-        while !layer.is_empty() && self.visits.len() <= MAX_COMPLETION_STEPS {
+        while !layer.is_empty() && self.visits.len() <= MAX_IN_LAYERS {
             let mut next: Vec<(u64, u64, usize)> = Vec::new();
             for current in layer.drain(..) {
                 meter::charge(4)?;
