@@ -13,7 +13,7 @@ use crate::json::keys::decoded;
 use crate::json::lengths::{name_length, Lengths, UNKNOWN};
 use crate::json::monitor::{Monitor, Place};
 use crate::json::name_set::NameSet;
-use crate::json::object_state::{Feasibility, Members, LEAST_MEMBER};
+use crate::json::object_state::{Feasibility, LeastMembers, Members, LEAST_MEMBER};
 use crate::json::tables::Json;
 use crate::stacks::ids::{NameId, ObjectGroupId};
 use ffwd_bounds::meter;
@@ -43,9 +43,6 @@ pub(crate) struct Rest<'a> {
     /// Whether a comma must come before the next member.
     pub is_after: bool,
 }
-
-/// The least bytes of the members that a component needs, and how many these are.
-pub type LeastMembers = (u32, u32);
 
 impl Json {
     /// The bytes without the closing brace.
