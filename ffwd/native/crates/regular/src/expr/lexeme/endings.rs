@@ -41,6 +41,8 @@ const MAX_VISITS_UNSURE: usize = 1 << 6;
 /// The number of expressions that the search for a string of an intersection of many examines, and
 /// the same for a shortest one.
 const MAX_MET: usize = 1 << 12;
+/// For shorter strings, to look at what is alive costs less.
+const LONG: u32 = 16;
 const MAX_VISITS_OF_MANY: usize = 1 << 12;
 /// How many states are cached at once, and how many bytes of each.
 const MAX_REMEMBERED: usize = 1 << 14;
@@ -271,7 +273,8 @@ fn shortest(
     within: usize,
     patience: &mut Patience,
 ) -> Result<Option<Vec<u8>>, LimitExceeded> {
-    if *patience == Patience::Endless && store.operands(start) >= MANY_OPERANDS {
+    let has_many = store.operands(start) >= MANY_OPERANDS && store.min_len(start) >= LONG;
+    if *patience == Patience::Endless && has_many {
         let met = all_met(store, derivatives, classes, start)?;
         if let Some((text, least)) = met {
             if text.len() <= least as usize {
