@@ -54,6 +54,40 @@ def by_values(count: int) -> Schema:
     }
 
 
+def by_separate_values(count: int) -> Schema:
+    """The value of each required name says which of two names must come, and with which value."""
+    schema = by_values(count)
+    for n, test in enumerate(schema["allOf"]):
+        schema["properties"][f"b{n}"] = {"enum": [5, 22]}
+        schema["properties"][f"c{n}"] = {"enum": [333, 6]}
+        test["then"] = {"required": [f"b{n}"], "properties": {f"b{n}": {"const": 22}}}
+        test["else"] = {"required": [f"c{n}"], "properties": {f"c{n}": {"const": 333}}}
+    return schema
+
+
+def by_branches(count: int) -> Schema:
+    """The same, said by a choice of two branches."""
+    schema = by_values(count)
+    branches = [
+        {keyword: [value_and_name(f"a{n}", 1, f"b{n}"), value_and_name(f"a{n}", 2, f"c{n}")]}
+        for n in range(count)
+        for keyword in [("oneOf", "anyOf")[n % 2]]
+    ]
+    return {**schema, "allOf": branches}
+
+
+def value_and_name(name: str, value: int, other: str) -> Schema:
+    return {"properties": {name: {"const": value}}, "required": [other]}
+
+
+def by_values_in_a_row(count: int) -> Schema:
+    """Each value says which of two names must come; neighbours have one of these in common."""
+    schema = by_values(count)
+    for n, test in enumerate(schema["allOf"]):
+        test["then"], test["else"] = one_name(f"b{n}"), one_name(f"b{n + 1}")
+    return {**schema, "properties": {**schema["properties"], f"b{count}": {"type": "integer"}}}
+
+
 def not_all_of(count: int) -> Schema:
     """Some name of each of several sets must come, and the sets share names."""
     sets = [{"not": {"properties": {f"a{n}": False, f"a{n + 1}": False}}} for n in range(count)]
@@ -63,6 +97,9 @@ def not_all_of(count: int) -> Schema:
 SHAPES: dict[str, Callable[[int], Schema]] = {
     "one or another": one_or_another,
     "by values": by_values,
+    "by separate values": by_separate_values,
+    "by branches": by_branches,
+    "by values in a row": by_values_in_a_row,
     "not all of": not_all_of,
 }
 
@@ -106,7 +143,7 @@ def objects(schema: Schema) -> Iterator[str]:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("name", ["one or another", "by values", "not all of"])
+@pytest.mark.parametrize("name", SHAPES)
 def test_small_ones_are_as_short_as_any(name: str, count: int, order: str) -> None:
     schema = SHAPES[name](count)
     validator = jsonschema_rs.validator_for(schema)
@@ -116,9 +153,12 @@ def test_small_ones_are_as_short_as_any(name: str, count: int, order: str) -> No
     assert len(text) == min(map(len, valid))
 
 
+LARGE = ["one or another", "not all of", "by separate values", "by branches"]
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("count", [12, 30])
-@pytest.mark.parametrize("name", ["one or another", "not all of"])
+@pytest.mark.parametrize("name", LARGE)
 def test_large_ones_have_completions(name: str, count: int, order: str) -> None:
     schema = SHAPES[name](count)
     validator = jsonschema_rs.validator_for(schema)
@@ -127,7 +167,22 @@ def test_large_ones_have_completions(name: str, count: int, order: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("name", ["one or another", "not all of"])
+def test_a_hundred_values_decide_along_a_text(order: str) -> None:
+    """Every prefix has a completion, and all together are as long as the shortest object."""
+    schema = by_separate_values(100)
+    matcher = compiled(schema, order).matcher()
+    text = bytes(matcher.shortest_completion()[:-1])
+    assert jsonschema_rs.validator_for(schema).is_valid(json.loads(text))
+    for place, byte in enumerate(text):
+        if place % 101 == 0:
+            assert len(matcher.shortest_completion()[:-1]) <= len(text) - place
+        assert mask_bits(matcher)[byte]
+        assert matcher.accept_token(byte)
+    assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", LARGE)
 def test_budgets_of_large_ones_meet_no_limit(name: str, order: str) -> None:
     schema = SHAPES[name](12)
     validator = jsonschema_rs.validator_for(schema)
@@ -184,6 +239,21 @@ def patterns_together(length: int, parts: list[str]) -> Schema:
 
 
 PARTS = ["ab1", "b12", "bc1", "c12", "ca1", "a12", "[12][12]", "1.*2", "ac", "a2", "a1", "c[12]b"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("longest", [None, 200])
+def test_many_patterns_that_negations_ask_for(longest: int | None, order: str) -> None:
+    """What is not without a part has it: the same patterns, said by what must not be missing."""
+    positive = patterns_together(60, PARTS)["allOf"]
+    groups = [positive[first : first + 4] for first in range(0, len(positive), 4)]
+    missing = [{"not": {"anyOf": [{"not": part} for part in group]}} for group in groups]
+    schema: Schema = {"type": "string", "allOf": missing}
+    if longest is not None:
+        schema["maxLength"] = longest
+    text = json.loads(shortest_text(compiled(schema, order)))
+    assert all(re.search(part, text) for part in PARTS)
+    assert len(text) == 60
 
 
 @pytest.mark.parametrize("order", ORDERS)

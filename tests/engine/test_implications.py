@@ -73,6 +73,27 @@ def check(schema: Schema, valid: list[Schema], invalid: list[Schema]) -> None:
             assert written(grammar, text) == expected, (order, text)
 
 
+def by_required_names(count: int) -> Schema:
+    """The value of each of many required names says which of two others must come, and how."""
+    tests = [
+        {
+            "if": {"properties": {f"k{n}": {"const": "a"}}},
+            "then": {"required": [f"x{n}"], "properties": {f"x{n}": {"const": 1}}},
+            "else": {"required": [f"y{n}"]},
+        }
+        for n in range(count)
+    ]
+    properties: Schema = {f"k{n}": {"enum": ["a", "b"]} for n in range(count)}
+    others: Schema = {f"{prefix}{n}": {} for prefix in "xy" for n in range(count)}
+    required = list(properties)
+    return {
+        "type": "object",
+        "properties": {**properties, **others},
+        "required": required,
+        "allOf": tests,
+    }
+
+
 @pytest.mark.parametrize("keyword", ["dependentRequired", "dependentSchemas", "dependencies"])
 @pytest.mark.parametrize("count", [17, 100])
 def test_names_that_ask_for_names(keyword: str, count: int) -> None:
@@ -102,3 +123,16 @@ def test_the_values_of_many_names_say_what_follows() -> None:
         [{}, {"k0": "a", "k3": "b", "x0": 1}, {"k198": "b", "k199": "a", "x199": 2}],
         [{"k0": "a", "x1": 1}, {"k199": "a"}],
     )
+
+
+def test_the_values_of_required_names_say_what_follows() -> None:
+    """A hundred `if`, `then` and `else`, each on a required name of its own."""
+    count = 100
+    keys = {f"k{n}": "ab"[n % 2] for n in range(count)}
+    valid = {**keys, **{f"{'xy'[n % 2]}{n}": 1 for n in range(0, count, 2)}}
+    valid = {**valid, **{f"y{n}": 2 for n in range(1, count, 2)}}
+    names = sorted(valid, key=lambda name: ("kxy".index(name[0]), int(name[1:])))
+    valid = {name: valid[name] for name in names}
+    without = {name: value for name, value in valid.items() if name != "y99"}
+    other = {**valid, "x98": 2}
+    check(by_required_names(count), [valid], [without, other, keys])

@@ -53,9 +53,9 @@ mod stacks;
 mod writing;
 
 pub use completion::forget::Shared;
+pub use completion::frontier::MAX_COMPLETION_STEPS;
 pub use completion::search::Completing;
 pub use completion::search::EndingText;
-pub use completion::search::MAX_COMPLETION_STEPS;
 pub use error::EngineError;
 pub use error::Result;
 pub use explain::expected;

@@ -18,6 +18,9 @@ use super::program::Program;
 use super::values::ValueId;
 use super::{KeyClass, ObjectSpec, Property, SchemaId};
 
+/// The most exclusions that some alternatives become.
+const MAX_JOINED: usize = 64;
+
 const OPEN: [KeyClass; 1] = [KeyClass { keys: None, schema: SchemaId::ANY }];
 
 /// The untried values of a name.
@@ -38,6 +41,20 @@ fn absent(name: &Arc<str>) -> Property {
 
 fn of_one(property: Property) -> ObjectSpec {
     ObjectSpec { properties: vec![property], ..ObjectSpec::any() }
+}
+
+/// The names of some specifications without any demand, so that they are declared where the
+/// specifications declare them.
+fn declared_names<'a>(specs: impl Iterator<Item = &'a Arc<ObjectSpec>>) -> Vec<Property> {
+    let mut properties: Vec<Property> = Vec::new();
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
+    for property in specs.flat_map(|spec| &spec.properties) {
+        if seen.insert(&property.name) {
+            let schema = SchemaId::ANY;
+            properties.push(Property { schema, required: false, ..property.clone() });
+        }
+    }
+    properties
 }
 
 impl Expander {
@@ -69,19 +86,42 @@ impl Expander {
                 }
             }
         }
-        // Names are declared where the alternatives declare them.
-        let mut properties: Vec<Property> = Vec::new();
-        let mut seen: FxHashSet<&str> = FxHashSet::default();
         let both = then.objects.iter().chain(&otherwise.objects);
-        for property in tests.iter().chain(both).flat_map(|spec| &spec.properties) {
-            if seen.insert(&property.name) {
-                let schema = SchemaId::ANY;
-                properties.push(Property { schema, required: false, ..property.clone() });
-            }
-        }
+        let properties = declared_names(tests.iter().chain(both));
         let joined = ObjectSpec { properties, excluded, ..ObjectSpec::any() };
         union.joined = self.settle_object(program, joined)?.map(Arc::new);
         Ok(())
+    }
+
+    /// One specification of the objects of a few alternatives: it excludes those that break a
+    /// constraint of each.
+    pub(super) fn join_alternatives(
+        &mut self,
+        program: &Program,
+        alternatives: &[Arc<ObjectSpec>],
+    ) -> Result<Option<Arc<ObjectSpec>>, LimitExceeded> {
+        let mut excluded = vec![ObjectSpec::any()];
+        for spec in alternatives {
+            let Some(mut opposites) = self.opposites(spec)? else { return Ok(None) };
+            opposites.extend(spec.excluded.iter().map(|spec| ObjectSpec::clone(spec)));
+            if excluded.len().saturating_mul(opposites.len()) > MAX_JOINED {
+                return Ok(None);
+            }
+            let mut both = Vec::new();
+            for one in &excluded {
+                for other in &opposites {
+                    match self.conjoin_objects(program, &[one, other])? {
+                        Some(spec) if !spec.excluded.is_empty() => return Ok(None),
+                        spec => both.extend(spec),
+                    }
+                }
+            }
+            excluded = both;
+        }
+        let excluded = excluded.into_iter().map(Arc::new).collect();
+        let properties = declared_names(alternatives.iter());
+        let joined = ObjectSpec { properties, excluded, ..ObjectSpec::any() };
+        Ok(self.settle_object(program, joined)?.map(Arc::new))
     }
 
     /// Adds the exclusions of objects that satisfy `premise` and not `consequent`. Returns whether

@@ -14,7 +14,7 @@ use super::program::Program;
 use super::{ArraySpec, Contains, KeyClass, ObjectSpec, Property, SchemaId, StringSpec};
 
 /// The most alternatives that implications become; if they would multiply to more, they become
-/// exclusions of one specification.
+/// exclusions of one specification. Other alternatives do so if they would multiply to too many.
 const MAX_MULTIPLIED: usize = 64;
 
 /// Alternatives of objects, and an equivalent single specification, if there is one.
@@ -120,18 +120,31 @@ impl Expander {
         if parts.iter().any(|part| part.objects.is_empty()) {
             return Ok((Vec::new(), None));
         }
-        if parts.iter().all(|part| part.joined.is_none()) {
+        let mut joins: Vec<Option<Arc<ObjectSpec>>> =
+            parts.iter().map(|part| part.joined.clone()).collect();
+        let widths = parts.iter().map(|part| part.objects.len());
+        if self.check_width(widths.fold(1, usize::saturating_mul)).is_err() {
+            for (part, join) in parts.iter().zip(&mut joins).filter(|(_, join)| join.is_none()) {
+                if part.objects.len() > 1 {
+                    *join = self.join_alternatives(program, &part.objects)?;
+                }
+            }
+        }
+        if joins.iter().all(Option::is_none) {
             return Ok((self.object_product(program, parts)?, None));
         }
         let any = Arc::new(ObjectSpec::any());
-        let joined_of = |part: &Arc<Alternatives>| match (&part.joined, &part.objects[..]) {
+        let joined_of = |(part, join): (&&Arc<Alternatives>, &Option<Arc<ObjectSpec>>)| match (
+            join,
+            &part.objects[..],
+        ) {
             (Some(joined), _) => Some(joined.clone()),
             (None, [single]) => Some(single.clone()),
             _ => None,
         };
         let product = |implied: bool| {
-            let counted = parts.iter().filter(|part| part.joined.is_some() || !implied);
-            counted.map(|part| part.objects.len()).fold(1, usize::saturating_mul)
+            let counted = parts.iter().zip(&joins).filter(|(_, join)| join.is_some() || !implied);
+            counted.map(|(part, _)| part.objects.len()).fold(1, usize::saturating_mul)
         };
         let several = product(true) > MAX_MULTIPLIED || self.check_width(product(false)).is_err();
         let objects = match several {
@@ -141,7 +154,7 @@ impl Expander {
         if !several && objects.len() < 2 {
             return Ok((objects, None));
         }
-        let all: Vec<Option<Arc<ObjectSpec>>> = parts.iter().map(|part| joined_of(part)).collect();
+        let all: Vec<Option<Arc<ObjectSpec>>> = parts.iter().zip(&joins).map(joined_of).collect();
         let specs: Vec<&ObjectSpec> = all.iter().flatten().map(|spec| &**spec).collect();
         let joined = self.conjoin_objects(program, &specs)?.map(Arc::new);
         if specs.len() == parts.len() {

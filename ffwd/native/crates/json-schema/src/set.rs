@@ -10,7 +10,7 @@ use super::conflict::Conflict;
 use super::document::{Document, NodeId, Value};
 use super::emptiness::Emptiness;
 use super::error::{in_part, part_name, LimitExceeded, Result, SchemaError, SchemaErrorKind};
-use super::evidence::Way;
+use super::evidence::{ObjectWay, Way};
 use super::expand::Expander;
 use super::intern::Atom;
 use super::merge::settle_array;
@@ -255,6 +255,23 @@ impl SchemaSet {
             Some(spec) => solver.is_possible(self.context(), vec![Way::object(Arc::new(spec))]),
             None => Ok(false),
         }
+    }
+
+    /// The specifications of which an object satisfies one if it satisfies another one, with an
+    /// exclusion less each: the ways to avoid the last one. Members that these need for undeclared
+    /// keys are left out. An object whose exclusions are plainly avoided is itself without them.
+    ///
+    /// # Errors
+    /// A limit is passed.
+    pub fn objects_past_an_exclusion(&self, spec: &ObjectSpec) -> Result<Vec<Arc<ObjectSpec>>> {
+        let mut solver = self.begin();
+        let expander = &mut solver.expander;
+        let ways = expander.settle_object(&self.program, spec.clone()).and_then(|settled| {
+            let Some(spec) = settled else { return Ok(Vec::new()) };
+            expander.ways_past_an_exclusion(&self.program, &ObjectWay::new(Arc::new(spec)))
+        });
+        let ways = ways.map_err(|e| self.exceeded(&solver, None, e))?;
+        Ok(ways.into_iter().map(|way| way.spec).collect())
     }
 
     /// Whether some array satisfies the specification.

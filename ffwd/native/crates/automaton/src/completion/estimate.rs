@@ -98,7 +98,7 @@ impl Completing<'_> {
                 ways
             }
             Frame::ObjectOpen(state) | Frame::ObjectKey(state) | Frame::ObjectAfter(state) => {
-                json.object_ways(state, of)?
+                json.object_ways(state, matches!(frame, Frame::ObjectAfter(_)), of)?
             }
             Frame::AwaitMember(_) => return self.estimate_after(json, stack, Verdict::MAX),
             _ => return Ok(0),
@@ -164,10 +164,11 @@ impl Completing<'_> {
             }
             Frame::Part(group) => {
                 let state = json.object_start(self.automaton, group)?;
-                Ok(1 + json.object_left(state, of)?)
+                Ok(1 + json.object_left(state, false, of)?)
             }
-            Frame::ObjectOpen(state) | Frame::ObjectAfter(state) => json.object_left(state, of),
-            Frame::ObjectKey(state) => Ok(json.object_left(state, of)?.max(LEAST_MEMBER)),
+            Frame::ObjectOpen(state) => json.object_left(state, false, of),
+            Frame::ObjectAfter(state) => json.object_left(state, true, of),
+            Frame::ObjectKey(state) => Ok(json.object_left(state, false, of)?.max(LEAST_MEMBER)),
             Frame::AwaitMember(pending) => json.object_left_after(pending, of),
             Frame::ArrayOpen(state) | Frame::ArrayAfter(state) => {
                 json.arrays.array_left(state, 0, of)

@@ -2,4 +2,5 @@
 
 pub(crate) mod estimate;
 pub(crate) mod forget;
+pub(crate) mod frontier;
 pub(crate) mod search;

@@ -2,7 +2,7 @@
 //!
 //! From a stack the search follows each lexeme that may begin there, in the short texts that the
 //! lexeme knows ([`ffwd_regular::expr::Lexeme::endings`]), to the stack of [`Automaton::exit`]. This
-//! best-first search ends when something is popped off the stack, and then restarts from there. An
+//! search ([`Frontier`]) ends when something is popped off the stack, and then restarts from there. An
 //! estimate of the rest of each frame ([`crate::completion::estimate`]) guides it. The results are texts of the
 //! grammar, because the search uses the automaton's own transitions. They are shortest texts if the
 //! estimates are exact, and short ones otherwise. A result depends on the stack alone, not on
@@ -10,23 +10,21 @@
 //!
 //! A new kind of frame needs an estimate; without one it is searched like any other.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::completion::forget::Written;
+use crate::completion::frontier::Frontier;
 use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::keys::KeyNode;
 use crate::json::lengths::UNKNOWN;
-use crate::json::relaid::is_relaid;
 use crate::json::tables::Json;
 use crate::run::automaton::Automaton;
 use crate::run::completions::{Between, Edge, Known};
-use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::on::On;
@@ -64,12 +62,8 @@ impl EndingText {
     }
 }
 
-/// How many stacks one search may look at.
-pub const MAX_COMPLETION_STEPS: usize = 20_000;
 /// The greatest estimated length of a text that is searched, in bytes.
 const MAX_COMPLETION_BYTES: u32 = 1 << 18;
-/// Above this many required items or repeats, the search takes one after the other.
-const MANY: u64 = 64;
 /// How many keys of one object are tried at one place.
 const MAX_KEYS: usize = 32;
 /// How many beginnings of a key without a name are tried.
@@ -77,17 +71,6 @@ const MAX_BEGINNINGS: usize = 2_000;
 
 /// How many texts of a scalar within an item are tried.
 const MAX_MEMBERS: usize = 128;
-
-/// A stack that the search has come to.
-struct SearchVisit {
-    at: Between,
-    length: u32,
-    from: usize,
-    text: Arc<[u8]>,
-    /// Whether the text is a key without a name.
-    is_key: bool,
-    tokens: SmallVec<[(usize, u32); 1]>,
-}
 
 /// Finds short texts that end a text.
 #[derive(Clone, Copy, Debug)]
@@ -274,7 +257,7 @@ impl Completing<'_> {
         if let Some(known) = self.automaton.completions.known.lock().get(&start) {
             return Ok(known.edge.clone());
         }
-        let edge = self.search(start)?;
+        let edge = Frontier::new(*self, start).search()?;
         let bytes = |edge: &Edge| {
             let distinct = edge.distinct.iter().flat_map(|distinct| distinct.iter());
             edge.text.len() + distinct.map(|text| text.len() + 16).sum::<usize>()
@@ -289,123 +272,8 @@ impl Completing<'_> {
         Ok(edge)
     }
 
-    fn search(&self, start: Between) -> Result<Option<Edge>> {
-        let &Cell { height, parent, .. } = self.automaton.cell(start.0);
-        // If very much is required, take one step of it.
-        let left = self.left_of(start.0).filter(|&left| left > MANY);
-        let mut shortest: FxHashMap<Between, usize> = FxHashMap::from_iter([(start, 0)]);
-        let (text, tokens) = (Arc::from([]), SmallVec::new());
-        let mut visits =
-            vec![SearchVisit { at: start, length: 0, from: 0, text, tokens, is_key: false }];
-        // Ordered by the estimated length of the whole, then by the rest, then the newest first.
-        let mut queue = BinaryHeap::from([Reverse((0u64, 0u64, Reverse(0usize)))]);
-        let mut edges: Vec<Edge> = Vec::new();
-        while let Some(Reverse((_, _, Reverse(current)))) = queue.pop() {
-            meter::charge(4)?;
-            let &SearchVisit { at, length, .. } = &visits[current];
-            if shortest.get(&at) != Some(&current) {
-                continue;
-            }
-            let is_step = || -> Result<bool> {
-                let now = self.left_of(at.0);
-                // One less, or down to the number above which steps are single.
-                let is_nearer = match (left, now) {
-                    (Some(left), Some(now)) => now < left,
-                    (None, Some(now)) => now > MANY,
-                    (_, None) => false,
-                };
-                let is_step = current != 0 && at.2.is_none() && is_nearer;
-                Ok(is_step && is_relaid(self.automaton, parent, self.automaton.cell(at.0).parent)?)
-            };
-            if self.automaton.cell(at.0).height < height || is_step()? {
-                return Ok(Some(self.edge_of(&visits, current)));
-            }
-            if visits.len() > MAX_COMPLETION_STEPS {
-                return Ok(None);
-            }
-            for thread in &self.automaton.following(at.0, at.1)? {
-                if thread.lexeme == ThreadLexeme::End {
-                    // The rest of the stack may be empty.
-                    edges.push(Edge::of(Arc::from([]), (StackId::END, TextId::NONE, None)));
-                } else {
-                    self.edges(thread, &mut edges)?;
-                }
-            }
-            if let Some((lexeme, state)) = at.2 {
-                let lexeme = self.automaton.lexeme(lexeme);
-                let mut failed = Ok(());
-                edges.retain(|edge| {
-                    match edge.text.first().map(|&byte| lexeme.next(state, byte)) {
-                        Some(Ok(next)) => next.is_none(),
-                        Some(Err(error)) => {
-                            failed = Err(error);
-                            false
-                        }
-                        None => true,
-                    }
-                });
-                failed?;
-            }
-            for edge in in_order(std::mem::take(&mut edges)) {
-                let is_key = edge.distinct.is_some();
-                let length = length.saturating_add(edge.length());
-                let Edge { text, tokens, to, .. } = edge;
-                let better = |&at: &usize| visits[at].length <= length;
-                if shortest.get(&to).is_some_and(better) {
-                    continue;
-                }
-                let left = u64::from(self.estimate(to.0)?);
-                // If estimates are too small, prefer depth to breadth.
-                let whole = u64::from(length) + left + left / 4;
-                shortest.insert(to, visits.len());
-                queue.push(Reverse((whole, left, Reverse(visits.len()))));
-                visits.push(SearchVisit { at: to, length, from: current, text, tokens, is_key });
-            }
-        }
-        Ok(None)
-    }
-
-    /// The way to a visit, from the first one.
-    fn edge_of(&self, visits: &[SearchVisit], last: usize) -> Edge {
-        let mut way = Vec::new();
-        let mut visit = last;
-        while visit != 0 {
-            way.push(visit);
-            visit = visits[visit].from;
-        }
-        way.reverse();
-        let &Cell { height, frame, .. } = self.automaton.cell(visits[0].at.0);
-        let is_array = matches!(frame, Frame::ArrayOpen(_) | Frame::ArrayAfter(_));
-        let mut distinct: Vec<Arc<[u8]>> = Vec::new();
-        let mut item: Vec<u8> = Vec::new();
-        for &visit in &way {
-            let SearchVisit { from, text, is_key, .. } = &visits[visit];
-            let level = self.automaton.cell(visits[*from].at.0).height;
-            if *is_key && level == height {
-                distinct.push(text.clone());
-            }
-            if is_array && level > height {
-                item.extend_from_slice(text);
-            } else if !item.is_empty() {
-                distinct.push(std::mem::take(&mut item).into());
-            }
-        }
-        if !item.is_empty() {
-            distinct.push(item.into());
-        }
-        let mut text = Vec::new();
-        let mut tokens = SmallVec::new();
-        for visit in way.into_iter().map(|visit| &visits[visit]) {
-            let before = text.len();
-            tokens.extend(visit.tokens.iter().map(|&(place, token)| (before + place, token)));
-            text.extend_from_slice(&visit.text);
-        }
-        let distinct = (!distinct.is_empty()).then(|| distinct.into());
-        Edge { text: text.into(), tokens, to: visits[last].at, distinct }
-    }
-
     /// Texts that end the lexeme of a thread, and the stacks after them.
-    fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<()> {
+    pub(crate) fn edges(&self, thread: &Thread, edges: &mut Vec<Edge>) -> Result<()> {
         match thread.lexeme {
             ThreadLexeme::End => {}
             ThreadLexeme::Tokens(set) => {
@@ -621,7 +489,7 @@ impl Completing<'_> {
 }
 
 /// In an order that does not depend on numbers that were given out.
-fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
+pub(crate) fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
     let by = |edge: &Edge| (edge.length(), edge.text.clone(), edge.tokens.clone());
     edges.sort_by_cached_key(by);
     edges

@@ -8,6 +8,7 @@ use smallvec::{smallvec, SmallVec};
 
 use crate::error::Result;
 use crate::json::cases::Cases;
+use crate::json::components::Component;
 use crate::json::exclusion_set::ExclusionSet;
 use crate::json::keys::decoded;
 use crate::json::monitor::{Ask, Key, Place};
@@ -104,8 +105,18 @@ impl Json {
             _ => seen,
         };
         let next = |pending| {
-            let place = monitor.settle(Place { ordered, pending }, seen, count);
-            self.is_feasible(group, at, &place, seen, count)
+            let next = Place { ordered, pending };
+            match key {
+                Key::Name(name) if !monitor.components.is_empty() => {
+                    // The object can be completed from `place`: only what the key affects counts.
+                    let skipped = monitor.skipped(place, ordered).iter().copied();
+                    self.is_feasible_after(group, at, &next, seen, skipped.chain([name]))
+                }
+                _ => {
+                    let next = monitor.settle(next, seen, count);
+                    self.is_feasible(group, at, &next, seen, count)
+                }
+            }
         };
         demand.required = match cases.filter(|_| !demand.told_apart.is_empty()) {
             Some(cases) => self.ways_of_cases(&demand, cases, next)?,
@@ -133,6 +144,14 @@ impl Json {
         if place.pending.is_empty() || monitor.may_close(place, seen, count) {
             return Ok(true);
         }
+        if !monitor.components.is_empty() {
+            for component in monitor.components.iter() {
+                if !self.is_component_feasible(group, at, component, place, seen)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
         let key =
             Feasibility { group, monitor: at, place: place.clone(), seen: seen.clone(), count };
         if let Some(&known) = self.feasible.lock().get(&key) {
@@ -152,12 +171,82 @@ impl Json {
             let left = monitor.left(place, seen, count, name);
             feasible = self.schema.object_is_satisfiable(&left)?;
         }
+        self.remember_feasible(key, feasible);
+        Ok(feasible)
+    }
+
+    /// Whether the components of these names can still avoid their exclusions.
+    fn is_feasible_after(
+        &self,
+        group: ObjectGroupId,
+        at: u32,
+        place: &Place,
+        seen: &NameSet,
+        names: impl Iterator<Item = NameId>,
+    ) -> Result<bool> {
+        let monitor = &self.group(group).monitors[at as usize];
+        let mut last: Option<&Component> = None;
+        for component in names.filter_map(|name| monitor.components.of(name)) {
+            if last.is_some_and(|last| std::ptr::eq(last, component)) {
+                continue;
+            }
+            last = Some(component);
+            if !self.is_component_feasible(group, at, component, place, seen)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the rest of an object can avoid the pending exclusions of a component.
+    fn is_component_feasible(
+        &self,
+        group: ObjectGroupId,
+        at: u32,
+        component: &Component,
+        place: &Place,
+        seen: &NameSet,
+    ) -> Result<bool> {
+        let names = &self.group(group).names;
+        let monitor = &self.group(group).monitors[at as usize];
+        meter::charge(1)?;
+        let Some(open) = component.open_part(monitor, place, seen, None) else { return Ok(true) };
+        if component.is_settled(monitor, &open) {
+            return Ok(true);
+        }
+        let key = Feasibility {
+            group,
+            monitor: at,
+            place: Place { ordered: 0, pending: open.pending.clone() },
+            seen: open.gone.clone(),
+            count: 0,
+        };
+        if let Some(&known) = self.feasible.lock().get(&key) {
+            return Ok(known);
+        }
+        meter::charge(1 + component.names.len() / 4 + open.pending.len() / 4)?;
+        let name = |name: NameId| decoded(&names[name.0 as usize]);
+        let mut feasible = false;
+        // Most exclusions are avoided by leaving out a name, which mostly does no harm.
+        let avoiding = component.avoiding(monitor, &open);
+        if avoiding.pending != open.pending {
+            let left = component.left(monitor, &avoiding, name);
+            feasible = self.schema.object_is_satisfiable(&left)?;
+        }
+        if !feasible {
+            let left = component.left(monitor, &open, name);
+            feasible = self.schema.object_is_satisfiable(&left)?;
+        }
+        self.remember_feasible(key, feasible);
+        Ok(feasible)
+    }
+
+    fn remember_feasible(&self, key: Feasibility, feasible: bool) {
         let mut known = self.feasible.lock();
         if known.len() >= MAX_REMEMBERED {
             known.clear();
         }
         known.insert(key, feasible);
-        Ok(feasible)
     }
 
     /// Returns schemas, one of which a member's value must satisfy so that the object can be

@@ -61,6 +61,15 @@ impl ExclusionSet {
         Self(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine & !theirs).collect())
     }
 
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(mine, theirs)| mine & theirs).collect())
+    }
+
+    /// Whether the sets have an exclusion in common.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(mine, theirs)| mine & theirs != 0)
+    }
+
     pub fn is_subset(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| mine & !theirs == 0)
     }
@@ -102,6 +111,9 @@ mod tests {
             let odd = all.minus(&even);
             assert!(even.iter().all(|at| at % 2 == 0) && odd.iter().all(|at| at % 2 == 1));
             assert_eq!(even.union(&odd), all);
+            assert_eq!(all.intersection(&even), even);
+            assert!(even.intersection(&odd).is_empty() && !even.meets(&odd));
+            assert_eq!(all.meets(&even), count > 0);
             assert!(even.is_subset(&all) && (count < 2 || !all.is_subset(&even)));
             assert!(all.none().is_empty() && !all.contains(count));
         }

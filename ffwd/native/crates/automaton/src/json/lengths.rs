@@ -28,6 +28,12 @@ impl Lengths {
         self.count = self.count.saturating_add(count);
     }
 
+    /// Several, with the length of all of them.
+    pub fn add_members(&mut self, bytes: u32, count: u32) {
+        self.sum = self.sum.saturating_add(u64::from(bytes));
+        self.count += u64::from(count);
+    }
+
     /// With the commas between them.
     pub fn length(&self) -> u32 {
         let commas = self.count.saturating_sub(1).min(MAX_COUNTED);

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::json::cases::Cases;
+use crate::json::components::Components;
 use crate::json::exclusion_set::ExclusionSet;
 use crate::json::name_set::NameSet;
 use crate::stacks::ids::NameId;
@@ -92,7 +93,7 @@ impl Asks {
     }
 
     /// The names with a demand.
-    fn names(&self) -> impl Iterator<Item = NameId> + '_ {
+    pub fn names(&self) -> impl Iterator<Item = NameId> + '_ {
         let (few, all): (&[(NameId, Ask)], &[Ask]) = match self {
             Self::Few(few) => (few, &[]),
             Self::All(all) => (&[], all),
@@ -123,7 +124,7 @@ pub struct Exclusion {
 
 impl Exclusion {
     /// Whether an object with these names, all of whose members suited the exclusion, meets it.
-    fn is_met(&self, seen: &NameSet, count: u64) -> bool {
+    pub fn is_met(&self, seen: &NameSet, count: u64) -> bool {
         count >= self.spec.min_properties
             && self.spec.max_properties.is_none_or(|max| count <= max)
             && self.required.iter().all(|&name| seen.contains(name))
@@ -191,10 +192,13 @@ pub struct Monitor {
     required_free: Vec<NameId>,
     /// Whether the number of members makes a difference.
     is_counted: bool,
+    cap: u64,
     /// The names of the properties that have an order.
     ordered_names: Vec<NameId>,
     /// For each name, the exclusions with a demand on it, if there are any.
     touching: FxHashMap<NameId, ExclusionSet>,
+    /// The components of its exclusions, each of which can be examined by itself.
+    pub components: Components,
     /// The names whose values many exclusions distinguish by constants.
     pub cases: FxHashMap<NameId, Cases>,
     satisfiable: Vec<Satisfiable>,
@@ -226,6 +230,7 @@ impl Monitor {
             + (self.next_required.len() + self.required_from.len() + self.required_free.len()) * 4
             + std::mem::size_of_val(&*self.satisfiable)
             + self.ordered_names.len() * 4
+            + self.components.memory_bytes()
             + self.touching.len() * (64 + self.exclusions.len() / 8)
             + self.cases.values().map(Cases::memory_bytes).sum::<usize>()
     }
@@ -276,9 +281,19 @@ impl Monitor {
                 cases.insert(name, table);
             }
         }
+        let cap_of = |spec: &ObjectSpec| {
+            spec.min_properties.max(spec.max_properties.map_or(0, |max| max.saturating_add(1)))
+        };
+        let excluded = exclusions.iter().map(|exclusion| cap_of(&exclusion.spec)).max();
+        let cap = cap_of(&spec).max(excluded.unwrap_or(0));
+        let components = match cap {
+            0 => Components::new(&exclusions),
+            _ => Components::default(),
+        };
         Ok(Self {
             ordered_names: name_of[..ordered].to_vec(),
             touching,
+            components,
             cases,
             owners,
             ordered: ordered as u32,
@@ -286,6 +301,7 @@ impl Monitor {
             required_from,
             required_free,
             is_counted: spec.min_properties > 0 || spec.max_properties.is_some(),
+            cap,
             satisfiable: roles.iter().map(|_| Satisfiable::default()).collect(),
             spec,
             roles,
@@ -307,11 +323,7 @@ impl Monitor {
 
     /// The number of members from which on counts make no difference to the monitor.
     pub fn cap(&self) -> u64 {
-        let of = |spec: &ObjectSpec| {
-            spec.min_properties.max(spec.max_properties.map_or(0, |max| max.saturating_add(1)))
-        };
-        let excluded = self.exclusions.iter().map(|exclusion| of(&exclusion.spec)).max();
-        of(&self.spec).max(excluded.unwrap_or(0))
+        self.cap
     }
 
     /// Whether this monitor needs a record of an earlier name, because the name's place does not
@@ -394,15 +406,14 @@ impl Monitor {
     /// Whether a key cannot affect completability: nothing is counted, and no pending exclusion has
     /// a demand on the key or on the keys that it rules out.
     pub fn is_indifferent(&self, place: &Place, key: Key, ordered: u32) -> bool {
-        let skipped = || &self.ordered_names[place.ordered as usize..ordered as usize];
         let is_asked = |name: &NameId| {
-            self.touching
-                .get(name)
-                .is_some_and(|touching| place.pending.minus(touching) != place.pending)
+            self.touching.get(name).is_some_and(|touching| touching.meets(&place.pending))
         };
-        self.cap() == 0
-            && self.split(&place.pending, key).0.is_empty()
-            && !skipped().iter().any(is_asked)
+        let is_key_asked = || match key {
+            Key::Name(name) => is_asked(&name),
+            Key::Unnamed(_) => !self.split(&place.pending, key).0.is_empty(),
+        };
+        self.cap == 0 && !is_key_asked() && !self.skipped(place, ordered).iter().any(is_asked)
     }
 
     /// The required property that a name of the group is, if it is one.
@@ -415,13 +426,14 @@ impl Monitor {
         &'m self,
         ordered: u32,
         seen: &'m NameSet,
-    ) -> impl Iterator<Item = &'m Property> + 'm {
-        let in_order = &self.spec.properties[ordered as usize..self.ordered as usize];
+    ) -> impl Iterator<Item = (NameId, &'m Property)> + 'm {
+        let from = ordered as usize;
+        let in_order = self.spec.properties[from..self.ordered as usize].iter();
+        let in_order = self.ordered_names[from..].iter().copied().zip(in_order);
         let free = self.required_free.iter().filter(|&&name| !seen.contains(name));
         in_order
-            .iter()
-            .filter(|property| property.required)
-            .chain(free.filter_map(|&name| self.requires(name)))
+            .filter(|(_, property)| property.required)
+            .chain(free.filter_map(|&name| Some((name, self.requires(name)?))))
     }
 
     /// Whether this monitor allows the object to end here.
@@ -451,6 +463,23 @@ impl Monitor {
             let is_asked = |class: &Unnamed| class.asks[at] != Ask::Value(SchemaId::ANY);
             ToLeave { exclusion: at, names, others: self.unnamed.iter().any(is_asked) }
         })
+    }
+
+    /// The names that a key rules out, because they come before it in the declared order.
+    pub fn skipped(&self, place: &Place, ordered: u32) -> &[NameId] {
+        &self.ordered_names[place.ordered as usize..ordered as usize]
+    }
+
+    /// Returns the role of a name of the group.
+    pub fn role(&self, name: NameId) -> Role {
+        self.roles[name.0 as usize]
+    }
+
+    /// Whether a name can no longer come.
+    pub fn is_gone(&self, name: NameId, ordered: u32, seen: &NameSet) -> bool {
+        let is_passed =
+            || matches!(self.roles[name.0 as usize], Role::Property(at) if at < ordered);
+        seen.contains(name) || is_passed()
     }
 
     /// Whether an exclusion has a demand on such a name.

@@ -3,18 +3,14 @@
 use rustc_hash::FxHashSet;
 
 use crate::error::Result;
-use crate::json::exclusion_set::ExclusionSet;
-use crate::json::lengths::{name_length, Lengths};
-use crate::json::monitor::Monitor;
-use crate::json::object_state::{Live, Members, ObjectPending, ObjectState, LEAST_MEMBER};
+use crate::json::lengths_left::Rest;
+use crate::json::monitor::{Monitor, Place};
+use crate::json::object_state::{Live, Members, ObjectPending, ObjectState, Waiting, LEAST_MEMBER};
 use crate::json::tables::Json;
-use crate::stacks::ids::{NameId, ObjectPendingId, ObjectStateId};
+use crate::stacks::ids::{NameId, ObjectGroupId, ObjectPendingId, ObjectStateId};
 use ffwd_bounds::meter;
 use ffwd_json_schema::SchemaId;
 use ffwd_regular::expr::Verdict;
-
-/// How many exclusions of an alternative are looked at for an estimate.
-const MAX_COUNTED: usize = 256;
 
 /// An estimate of what an object still needs, for `completion::estimate`.
 impl Json {
@@ -65,20 +61,20 @@ impl Json {
         Ok((needed, others))
     }
 
-    /// About how many bytes an object still needs, the closing brace included.
+    /// About how many bytes an object still needs, the closing brace included. `is_after`: whether
+    /// it is right after a member.
     pub(crate) fn object_left(
         &self,
         id: ObjectStateId,
+        is_after: bool,
         of: impl Fn(SchemaId) -> Result<u32>,
     ) -> Result<u32> {
         let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
-        let group = self.group(*group);
         let mut least = u32::MAX;
-        for Live { monitor, place } in live {
-            let monitor = &group.monitors[*monitor as usize];
-            if group.is_required(monitor) {
-                let left = monitor_left(monitor, place.ordered, &place.pending, members, &of)?;
-                least = least.min(left);
+        for &Live { monitor: at, ref place } in live {
+            if self.is_required(*group, at) {
+                let rest = Rest { group: *group, at, place, members, coming: None, is_after };
+                least = least.min(self.bytes_left(rest, &of)?);
             }
         }
         let left = if least == u32::MAX { 1 } else { least.saturating_add(1) };
@@ -94,15 +90,11 @@ impl Json {
         id: ObjectPendingId,
         of: impl Fn(SchemaId) -> Result<u32>,
     ) -> Result<u32> {
-        let ObjectPending { from, entries, members } = self.object_pendings.get(id.0);
-        let group = self.group(self.object_states.get(from.0).group);
+        let pending = self.object_pendings.get(id.0);
+        let group = self.object_states.get(pending.from.0).group;
         let mut least = u32::MAX;
-        for entry in entries {
-            let monitor = &group.monitors[entry.monitor as usize];
-            if group.is_required(monitor) {
-                let left = monitor_left(monitor, entry.ordered, &entry.kept, members, &of)?;
-                least = least.min(left);
-            }
+        for entry in pending.entries.iter().filter(|entry| self.is_required(group, entry.monitor)) {
+            least = least.min(self.bytes_left_after(pending, entry, &of)?);
         }
         Ok(if least == u32::MAX { 1 } else { least.saturating_add(1) })
     }
@@ -112,17 +104,17 @@ impl Json {
     pub(crate) fn object_ways(
         &self,
         id: ObjectStateId,
+        is_after: bool,
         of: impl Fn(SchemaId) -> Result<u32>,
     ) -> Result<Vec<(u32, Verdict)>> {
         let ObjectState { group, live, members, .. } = self.object_states.get(id.0);
-        let group = self.group(*group);
+        let monitors = &self.group(*group).monitors;
         let mut ways = Vec::with_capacity(live.len());
-        for live in live {
-            let monitor = &group.monitors[live.monitor as usize];
-            if group.is_required(monitor) {
-                let left =
-                    monitor_left(monitor, live.place.ordered, &live.place.pending, members, &of)?;
-                ways.push((left.saturating_add(1), monitor.owners));
+        for &Live { monitor: at, ref place } in live {
+            if self.is_required(*group, at) {
+                let rest = Rest { group: *group, at, place, members, coming: None, is_after };
+                let left = self.bytes_left(rest, &of)?;
+                ways.push((left.saturating_add(1), monitors[at as usize].owners));
             }
         }
         Ok(ways)
@@ -135,64 +127,51 @@ impl Json {
         holds: Verdict,
         of: impl Fn(SchemaId) -> Result<u32>,
     ) -> Result<Vec<(u32, Verdict)>> {
-        let ObjectPending { from, entries, members } = self.object_pendings.get(id.0);
-        let group = self.group(self.object_states.get(from.0).group);
-        let mut ways = Vec::with_capacity(entries.len());
-        for entry in entries.iter().filter(|entry| entry.ways & holds != 0) {
-            let monitor = &group.monitors[entry.monitor as usize];
-            let left = monitor_left(monitor, entry.ordered, &entry.kept, members, &of)?;
-            ways.push((left.saturating_add(1), monitor.owners));
+        let pending = self.object_pendings.get(id.0);
+        let monitors = &self.group(self.object_states.get(pending.from.0).group).monitors;
+        let mut ways = Vec::with_capacity(pending.entries.len());
+        for entry in pending.entries.iter().filter(|entry| entry.ways & holds != 0) {
+            let left = self.bytes_left_after(pending, entry, &of)?;
+            ways.push((left.saturating_add(1), monitors[entry.monitor as usize].owners));
         }
         Ok(ways)
     }
-}
 
-/// What a monitor in this state needs, without the closing brace. `pending`: its exclusions that
-/// all members suited.
-fn monitor_left(
-    monitor: &Monitor,
-    ordered: u32,
-    pending: &ExclusionSet,
-    members: &Members,
-    of: impl Fn(SchemaId) -> Result<u32>,
-) -> Result<u32> {
-    let mut left = Lengths::default();
-    for property in monitor.missing(ordered, &members.seen) {
-        left.add(name_length(&property.name), of(property.schema)?);
+    fn is_required(&self, group: ObjectGroupId, at: u32) -> bool {
+        let group = self.group(group);
+        group.is_required(&group.monitors[at as usize])
     }
-    if !pending.is_empty() {
-        // One member avoids several exclusions only if they have demands on the same name.
-        let seen = monitor.with_missing(ordered, &members.seen);
-        let count = members.count.saturating_add(left.count);
-        let mut counted: FxHashSet<NameId> = FxHashSet::default();
-        for to_leave in monitor.to_leave(pending, &seen, count).take(MAX_COUNTED) {
-            meter::charge(1 + to_leave.names.len() / 4)?;
-            let names = &to_leave.names;
-            let is_missing = |name: NameId| !members.seen.contains(name) && seen.contains(name);
-            // A missing required member may avoid it by its value.
-            if monitor.asks_of_any(to_leave.exclusion, is_missing)
-                || names.iter().any(|name| counted.contains(name))
-            {
-                continue;
+
+    /// The bytes that a monitor needs after the value of a member that is being written.
+    fn bytes_left_after(
+        &self,
+        pending: &ObjectPending,
+        entry: &Waiting,
+        of: impl Fn(SchemaId) -> Result<u32>,
+    ) -> Result<u32> {
+        let ObjectPending { from, members, .. } = pending;
+        let before = self.object_states.get(from.0);
+        let (group, at, ordered) = (before.group, entry.monitor, entry.ordered);
+        let monitor = &self.group(group).monitors[at as usize];
+        let undecided = !entry.watched.is_empty() || entry.told.is_some();
+        let is_new = |name: &NameId| members.seen.contains(*name);
+        let name = (0..self.group(group).names.len() as u32)
+            .map(NameId)
+            .filter(|name| undecided && !before.members.seen.contains(*name))
+            .find(is_new);
+        // The value decides which exclusions stay pending: the shortest of all outcomes counts.
+        let coming = name.filter(|_| !monitor.components.is_empty());
+        let mut open = entry.kept.clone();
+        let members = match coming {
+            Some(_) => {
+                entry.watched.iter().for_each(|&(at, _)| open.insert(at as usize));
+                let told = entry.told.as_ref().map(|told| &told.exclusions);
+                open = told.map_or(open.clone(), |told| open.union(told));
+                &Members { seen: before.members.seen.clone(), ..members.clone() }
             }
-            let mut least = if to_leave.others { LEAST_MEMBER } else { u32::MAX };
-            for &name in names {
-                least = least.min(match monitor.property(name) {
-                    Some(property) => {
-                        let value = of(property.schema)?;
-                        name_length(&property.name).saturating_add(value)
-                    }
-                    None => LEAST_MEMBER,
-                });
-            }
-            if least < u32::MAX {
-                left.add_more(1, least);
-            }
-            counted.extend(names);
-        }
+            None => members,
+        };
+        let place = Place { ordered, pending: open };
+        self.bytes_left(Rest { group, at, place: &place, members, coming, is_after: true }, of)
     }
-    let fewest = monitor.spec.min_properties.saturating_sub(members.count);
-    let more = fewest.saturating_sub(left.count);
-    left.add_more(more, LEAST_MEMBER);
-    Ok(left.length())
 }

@@ -102,10 +102,20 @@ impl Json {
         name: NameId,
     ) -> Result<bool> {
         let group = self.group(id);
-        for &Live { monitor, ref place } in live {
-            if group.is_required(&group.monitors[monitor as usize])
-                && self.demand(id, monitor, place, members, Key::Name(name))?.is_some()
-            {
+        let key = Key::Name(name);
+        for &Live { monitor: at, ref place } in live {
+            let monitor = &group.monitors[at as usize];
+            if !group.is_required(monitor) {
+                continue;
+            }
+            if !place.pending.is_empty() {
+                let child = monitor.child(&self.schema, place, &members.seen, key)?;
+                let Some((_, ordered)) = child else { continue };
+                if monitor.is_indifferent(place, key, ordered) {
+                    return Ok(true);
+                }
+            }
+            if self.demand(id, at, place, members, key)?.is_some() {
                 return Ok(true);
             }
         }
@@ -352,7 +362,8 @@ impl Json {
             }
             facts.owners |= monitor.owners;
             let missing = monitor.missing(place.ordered, &members.seen);
-            let missing: Vec<Arc<str>> = missing.map(|property| property.name.clone()).collect();
+            let missing: Vec<Arc<str>> =
+                missing.map(|(_, property)| property.name.clone()).collect();
             if missing.len() < fewest {
                 fewest = missing.len();
                 facts.missing = missing;

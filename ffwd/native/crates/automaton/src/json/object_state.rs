@@ -129,3 +129,6 @@ pub struct Feasibility {
     pub(crate) seen: NameSet,
     pub(crate) count: u64,
 }
+
+/// The least bytes of the members that a component needs, and how many these are.
+pub type LeastMembers = (u32, u32);

@@ -14,11 +14,11 @@ use crate::json::keys::Keys;
 use crate::json::known_rivals::KnownRivals;
 use crate::json::layouts::Layouts;
 use crate::json::object_group::ObjectGroup;
-use crate::json::object_state::{Feasibility, ObjectPending, ObjectState};
+use crate::json::object_state::{Feasibility, LeastMembers, ObjectPending, ObjectState};
 use crate::json::punctuation;
 use crate::json::punctuation::index;
 use crate::json::query::{Query, ValueStarts};
-use crate::stacks::ids::{LexemeId, QueryId};
+use crate::stacks::ids::{LexemeId, NameId, QueryId};
 use crate::stacks::lexemes::Lexemes;
 use crate::writing::{PropertyOrder, Writing};
 use ffwd_grammar::Whitespace;
@@ -42,6 +42,8 @@ pub struct Json {
     pub(crate) value_starts: Mutex<FxHashMap<QueryId, Arc<ValueStarts>>>,
     pub(crate) object_groups: boxcar::Vec<ObjectGroup>,
     pub(crate) feasible: Mutex<FxHashMap<Feasibility, bool>>,
+    /// The members that components of exclusions need, with a member whose value has not been read.
+    pub(crate) least_members: Mutex<FxHashMap<(Feasibility, Option<NameId>), LeastMembers>>,
     pub(crate) object_states: Interner<ObjectState>,
     pub(crate) object_pendings: Interner<ObjectPending>,
     pub(crate) arrays: Arrays,
@@ -95,6 +97,7 @@ impl Json {
             value_starts: Mutex::default(),
             object_groups: boxcar::Vec::new(),
             feasible: Mutex::default(),
+            least_members: Mutex::default(),
             object_states: Interner::new(frames, MAX_FRAMES),
             object_pendings: Interner::new(frames, MAX_FRAMES),
             arrays: Arrays {

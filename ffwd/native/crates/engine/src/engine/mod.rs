@@ -694,4 +694,6 @@ mod test_parameters;
 #[cfg(test)]
 mod test_rules;
 #[cfg(test)]
+mod test_separate_implications;
+#[cfg(test)]
 mod tests;

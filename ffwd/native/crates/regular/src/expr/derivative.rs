@@ -20,7 +20,7 @@ const SPLIT_AFTER: usize = 512;
 /// An intersection of at least this many operands adds up their least lengths from the beginning.
 pub(super) const MANY_OPERANDS: usize = 4;
 /// How many alternatives there may be at once.
-const MAX_ALTERNATIVES: usize = 128;
+pub(super) const MAX_ALTERNATIVES: usize = 128;
 
 /// The number of parts of an expression that are examined for one step: most are known, and many
 /// begin with another byte.

@@ -321,6 +321,22 @@ impl Ast {
                 Self::complement(other.bound(true)),
                 Self::complement(other.bound(false)),
             ),
+            // What is no alternative is each of those whose complements these are: the parts of an
+            // intersection have lengths, and a complement of unknown parts has none.
+            Self::Alternation(parts) if parts.iter().any(|p| matches!(p, Self::Complement(_))) => {
+                let mut all = Vec::with_capacity(parts.len());
+                let mut rest = Vec::new();
+                for part in parts.iter() {
+                    match part {
+                        Self::Complement(inner) => all.push((**inner).clone()),
+                        other => rest.push(other.clone()),
+                    }
+                }
+                if !rest.is_empty() {
+                    all.push(Self::complement(Self::alternation(rest)));
+                }
+                Self::intersection(all)
+            }
             other => Self::Complement(Arc::new(other)),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{Builder, LexState, Lexeme, Residuals, StateKey};
-use crate::expr::derivative::{ByteClasses, Derivatives, MANY_OPERANDS};
+use crate::expr::derivative::{ByteClasses, Derivatives, MANY_OPERANDS, MAX_ALTERNATIVES};
 use crate::expr::lower::Spelling;
 use crate::expr::store::{Expr, ExprId, ExprStore};
 use ffwd_bounds::error::LimitExceeded;
@@ -38,6 +38,12 @@ const MAX_VISITS: usize = 1 << 13;
 /// outcome, the second, for all such outcomes together, if that is unknown.
 const MAX_VISITS_OF_STATE: usize = 1 << 9;
 const MAX_VISITS_UNSURE: usize = 1 << 6;
+/// The number of expressions that the search for a string of an intersection of many examines, and
+/// the same for a shortest one.
+const MAX_MET: usize = 1 << 12;
+/// For shorter strings, to look at what is alive costs less.
+const LONG: u32 = 16;
+const MAX_VISITS_OF_MANY: usize = 1 << 12;
 /// How many states are cached at once, and how many bytes of each.
 const MAX_REMEMBERED: usize = 1 << 14;
 const MAX_REMEMBERED_BYTES: usize = 1 << 10;
@@ -267,6 +273,19 @@ fn shortest(
     within: usize,
     patience: &mut Patience,
 ) -> Result<Option<Vec<u8>>, LimitExceeded> {
+    let has_many = store.operands(start) >= MANY_OPERANDS && store.min_len(start) >= LONG;
+    if *patience == Patience::Endless && has_many {
+        let met = all_met(store, derivatives, classes, start)?;
+        if let Some((text, least)) = met {
+            if text.len() <= least as usize {
+                return Ok(Some(text));
+            }
+            // Whether each expression is alive is a search of its own, so only few are examined.
+            let mut patience = Patience::Visits(straight(store, start) + MAX_VISITS_OF_MANY);
+            let exact = shortest(store, derivatives, classes, start, within, &mut patience)?;
+            return Ok(Some(exact.unwrap_or(text)));
+        }
+    }
     if *patience == Patience::Endless && !derivatives.is_alive(store, classes, start)? {
         return Ok(None);
     }
@@ -351,6 +370,55 @@ fn shortest(
                 )));
                 break;
             }
+        }
+    }
+    Ok(None)
+}
+
+/// A string of an intersection of many operands, and a lower bound on the length of all: each step
+/// prefers what leaves the operands least, added together. Mostly a short one, without a look at
+/// what is alive. `None` if it takes too long to find.
+fn all_met(
+    store: &mut ExprStore,
+    derivatives: &mut Derivatives,
+    classes: &ByteClasses,
+    start: ExprId,
+) -> Result<Option<(Vec<u8>, u32)>, LimitExceeded> {
+    let bytes: Vec<u8> = (0..classes.len()).map(|class| written(classes, class)).collect();
+    let mut visits: FxHashMap<ExprId, Visit> = FxHashMap::default();
+    let mut queue = BinaryHeap::new();
+    let mut least = u32::MAX;
+    // Unions that are met by different operands mislead the sum.
+    for part in store.alternatives(start, MAX_ALTERNATIVES)? {
+        if part != ExprId::EMPTY && !visits.contains_key(&part) {
+            least = least.min(store.min_len(part));
+            queue.push(Reverse((store.sum_of_min_lens(part), Reverse(visits.len()), part)));
+            visits.insert(part, Visit { from: part, byte: 0, length: 0 });
+        }
+    }
+    while let Some(Reverse((_, _, current))) = queue.pop() {
+        meter::charge(4)?;
+        let length = visits[&current].length;
+        if store.nullable(current) {
+            let mut text = Vec::with_capacity(length as usize);
+            let mut at = current;
+            while visits[&at].from != at {
+                text.push(visits[&at].byte);
+                at = visits[&at].from;
+            }
+            text.reverse();
+            return Ok(Some((text, least)));
+        }
+        if visits.len() > MAX_MET {
+            break;
+        }
+        for &byte in &bytes {
+            let next = derivatives.derive(store, current, byte)?;
+            if next == ExprId::EMPTY || visits.contains_key(&next) {
+                continue;
+            }
+            queue.push(Reverse((store.sum_of_min_lens(next), Reverse(visits.len()), next)));
+            visits.insert(next, Visit { from: current, byte, length: length + 1 });
         }
     }
     Ok(None)
@@ -526,6 +594,84 @@ mod tests {
             let length = if lexeme.accept(ending.end) & 0b100 == 0 { 1 } else { 3 };
             assert_eq!(ending.text.len(), length, "{ending:?}");
         }
+    }
+
+    /// All of some unions of conjunctions of patterns that are searched for.
+    fn unions_of_conjunctions(unions: &[[[&str; 3]; 3]], beside: &[&str]) -> Ast {
+        let conjunction = |patterns: &[&str; 3]| Ast::intersection(patterns.iter().map(|p| ast(p)));
+        let union = |parts: &[[&str; 3]; 3]| Ast::alternation(parts.iter().map(conjunction));
+        Ast::intersection(unions.iter().map(union).chain(beside.iter().map(|p| ast(p))))
+    }
+
+    #[test]
+    fn a_dozen_patterns_are_met_at_once() {
+        let unions = [
+            [
+                [".{40}", ".*xy7.*", ".*y78.*"],
+                [".{40}", ".*yz7.*", ".*z78.*"],
+                [".{40}", ".*zx7.*", ".*x78.*"],
+            ],
+            [
+                [r"\w*", r".*\d\d.*", ".*[x;y].*"],
+                [r"\w*", r".*\d\d.*", ".*[y;z].*"],
+                [r"\w*", r".*\d\d.*", ".*[z;x].*"],
+            ],
+            [
+                [r"\w+.*", ".*7.*8.*", ".*xz.*"],
+                [r"\w+.*", ".*7.*8.*", ".*x8.*"],
+                [r"\w+.*", ".*7.*8.*", ".*x7.*"],
+            ],
+        ];
+        let language = unions_of_conjunctions(&unions, &[".*[xX][78].*[qQ].*", ".{0,200}"]);
+        let lexeme = lexeme(Spelling::JsonString, [language]);
+        let before = lexeme.builder.lock().store.len();
+        lexeme.endings(lexeme.start()).unwrap();
+        // To decide for each byte of the text whether it leads anywhere takes many times as many.
+        let made = lexeme.builder.lock().store.len() - before;
+        assert!(made < 20_000, "{made}");
+        let mut state = lexeme.start();
+        // From the beginning, and after some of a text that ends there.
+        for byte in *b"\"aaaaaaaa" {
+            let endings = lexeme.endings(state).unwrap();
+            let written = lexeme.endings(lexeme.start()).unwrap()[0].text.len();
+            assert_eq!(written, 42);
+            assert!(!endings.is_empty() && endings[0].text.len() <= 42);
+            state = lexeme.next(state, byte).unwrap().expect("it is alive");
+        }
+    }
+
+    /// The texts that are tried first are as short as those of the whole search.
+    #[test]
+    fn many_operands_have_shortest_endings() {
+        let unions = [
+            [["ab|ba", "[ab]*", ".*"], [".{3}", "c.*", ".*d"], ["e+", ".*", ".{2,4}"]],
+            [[".*b", ".*", ".*"], [".*d", ".{2,}", ".*"], ["[de]*", ".*e.*", ".*"]],
+            [[".{2}", ".*", ".*"], [".*c.*", ".*", ".*"], ["[a-e]*", ".{3,5}", ".*"]],
+        ];
+        let besides: [&[&str]; 4] =
+            [&["[a-e]*", ".{2,9}"], &[".*d.*", ".{1,6}"], &[".*e", ".*e.*e.*"], &[".{4}", ".*"]];
+        let mut compared = 0;
+        for beside in besides {
+            let language = unions_of_conjunctions(&unions, beside);
+            let lexeme = lexeme(Spelling::Utf8, [language]);
+            if !lexeme.is_alive() {
+                continue;
+            }
+            let mut states = vec![lexeme.start()];
+            let mut at = 0;
+            while at < states.len() {
+                let state = states[at];
+                at += 1;
+                let endings = lexeme.endings(state).unwrap();
+                assert_eq!(endings[0].text.len(), by_length(&lexeme, state), "{beside:?}");
+                compared += 1;
+                for byte in 0..=255 {
+                    let next = lexeme.next(state, byte).unwrap();
+                    states.extend(next.filter(|next| !states.contains(next)));
+                }
+            }
+        }
+        assert!(compared > 20, "{compared}");
     }
 
     #[test]
