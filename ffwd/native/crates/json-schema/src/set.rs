@@ -132,6 +132,10 @@ impl SchemaSet {
     fn begun(program: Arc<Program>, options: SchemaOptions) -> Result<Self> {
         let mut solver = Solver::new(Expander::new(&options));
         let root = solver.expander.id_of(&program, NodeId::ROOT)?;
+        // A renewed set must give the documents the same ids, whatever was asked of this one.
+        for node in program.parts() {
+            solver.expander.id_of(&program, node)?;
+        }
         let (solver, held) = (Mutex::new(solver), AtomicUsize::new(0));
         Ok(Self { program, options, root, solver, held })
     }

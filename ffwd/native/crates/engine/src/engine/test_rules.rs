@@ -320,6 +320,35 @@ fn tokens_are_taken_as_a_whole() {
     assert!(!automaton.step_token(&next, 50).unwrap().is_empty());
 }
 
+/// What was built of several schemas is evicted before any of them was met, and after.
+#[test]
+fn several_schemas_are_the_same_after_an_eviction() {
+    let engine = engine(vocabulary(3, 200));
+    let mut grammar = Grammar::new();
+    let schemas = [
+        r#"{"type":"object","properties":{"a":{"enum":["x",1]}},"additionalProperties":false}"#,
+        r#"{"type":"array","items":{"type":"boolean"},"maxItems":2}"#,
+        r#"{"type":"string","maxLength":2}"#,
+        r#"{"type":"array","items":{"type":"boolean"},"maxItems":2}"#,
+    ];
+    let parts = schemas.iter().enumerate().map(|(number, schema)| {
+        let name = grammar.text(Ast::literal(&format!("{number}="))).unwrap();
+        let json = grammar.json(schema, None).unwrap();
+        grammar.seq(vec![name, json]).unwrap()
+    });
+    let parts = parts.collect();
+    grammar.start = Some(grammar.choice(parts).unwrap());
+    let compiled = compile(&engine, &grammar);
+    let texts = [r#"0={"a":1}"#, "1=[true]", r#"2="ab""#, "3=[false,true]"];
+    for _ in 0..3 {
+        for text in texts {
+            compiled.begin_anew();
+            assert_eq!(read(&compiled, text), Ok(()), "{text}");
+        }
+        assert_eq!(read(&compiled, "1=[1]"), Err(3));
+    }
+}
+
 /// A lexeme that consumes all that could follow it is a dead end, also if tokens that are taken as a
 /// whole lead there: one, several, or a text and one.
 #[test]
