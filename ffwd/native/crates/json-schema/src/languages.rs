@@ -22,6 +22,8 @@ pub struct Languages {
     limits: Limits,
     empty: FxHashMap<Ast, bool>,
     members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
+    /// How many texts were asked for, and all texts if there are no more.
+    listed: FxHashMap<Ast, (usize, Option<Vec<Arc<str>>>)>,
     /// How many bytes of memory the answers hold.
     held: usize,
 }
@@ -36,7 +38,7 @@ impl Languages {
     pub fn new(options: &SchemaOptions) -> Self {
         let (oracle, limits) = (options.languages.clone(), options.limits);
         let (empty, members) = (FxHashMap::default(), FxHashMap::default());
-        Self { oracle, limits, empty, members, held: 0 }
+        Self { oracle, limits, empty, members, listed: FxHashMap::default(), held: 0 }
     }
 
     /// About how many bytes of memory the answers hold.
@@ -96,6 +98,71 @@ impl Languages {
         listed.sort_unstable();
         listed.dedup();
         Ok(Some(listed))
+    }
+
+    /// All texts of a language that has at most `most`, also where only a search shows that.
+    pub fn list_exactly(
+        &mut self,
+        language: &Ast,
+        most: usize,
+    ) -> Result<Option<Vec<Arc<str>>>, LimitExceeded> {
+        let plainly = self.list(language, most)?;
+        if plainly.is_some() || at_least(language) > most as u64 {
+            return Ok(plainly);
+        }
+        match self.listed.get(language) {
+            Some((_, Some(texts))) => return Ok((texts.len() <= most).then(|| texts.clone())),
+            Some(&(asked, None)) if most <= asked => return Ok(None),
+            _ => {}
+        }
+        let listed = self.oracle.list(language, most as u64)?;
+        let listed: Option<Vec<Arc<str>>> =
+            listed.map(|texts| texts.into_iter().map(Into::into).collect());
+        let texts = listed.iter().flatten().map(|text| 16 + text.len());
+        self.held += 96 + language.memory_bytes() + texts.sum::<usize>();
+        self.listed.insert(language.clone(), (most, listed.clone()));
+        Ok(listed)
+    }
+}
+
+/// A lower bound on the number of texts that the syntax of a language shows.
+fn at_least(language: &Ast) -> u64 {
+    match language {
+        Ast::Epsilon | Ast::Literal(_) => 1,
+        Ast::Class(class) => class.ranges().iter().map(|&(a, b)| u64::from(b - a) + 1).sum(),
+        Ast::Approximate { known, .. } => at_least(known),
+        // Beside a fixed text of each other part, different texts of one remain different.
+        Ast::Concat(parts) => {
+            let (mut least, mut most) = (1, 1);
+            for part in parts.iter() {
+                let count = at_least(part);
+                (least, most) = (count.min(least), count.max(most));
+            }
+            if least == 0 {
+                0
+            } else {
+                most
+            }
+        }
+        Ast::Alternation(parts) => parts.iter().map(at_least).max().unwrap_or(0),
+        Ast::Repeat { max: Some(0), .. } => 1,
+        Ast::Repeat { inner, max: None, .. } if has_characters(inner) => u64::MAX,
+        Ast::Repeat { inner, min: 0, .. } => at_least(inner).max(1),
+        Ast::Repeat { inner, .. } => at_least(inner),
+        _ => 0,
+    }
+}
+
+/// Whether the syntax of a language shows a text that is not empty.
+fn has_characters(language: &Ast) -> bool {
+    match language {
+        Ast::Literal(text) => !text.is_empty(),
+        Ast::Class(_) => at_least(language) > 0,
+        Ast::Approximate { known, .. } => has_characters(known),
+        Ast::Concat(parts) => at_least(language) > 0 && parts.iter().any(has_characters),
+        Ast::Alternation(parts) => parts.iter().any(has_characters),
+        Ast::Repeat { inner, max, .. } => *max != Some(0) && has_characters(inner),
+        _ => false,
     }
 }
 
