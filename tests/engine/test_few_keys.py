@@ -3,6 +3,7 @@
 All objects of the keys and values are tried, and jsonschema-rs decides which are valid.
 """
 
+import json
 import random
 from itertools import combinations, product
 from typing import Any, Literal
@@ -58,11 +59,61 @@ def draw_part(source: random.Random) -> Any:
 
 def draw(source: random.Random) -> Any:
     """Return a schema of objects with some of the keys and values."""
-    schema = {**FEW, "allOf": [draw_part(source) for _ in range(source.randint(1, 4))]}
+    schema: dict[str, Any] = {
+        **FEW,
+        "allOf": [draw_part(source) for _ in range(source.randint(1, 4))],
+    }
     if source.random() < 0.7:
         schema["maxProperties"] = source.randint(1, 3)
     if source.random() < 0.3:
         schema["minProperties"] = source.randint(2, 5)
+    return schema
+
+
+def draw_object(source: random.Random, depth: int = 0) -> dict[str, Any]:
+    """Return a schema of objects with declared properties, and branches of such schemas."""
+
+    def one_in(count: float) -> bool:
+        return source.random() < 1 / count
+
+    def inner() -> dict[str, Any]:
+        return draw_object(source, depth + 1)
+
+    def value() -> Any:
+        return source.choice((False, True, {"const": "x"}, {"const": "y"}))
+
+    schema: dict[str, Any] = {}
+    if one_in(2.5):
+        names = source.sample(KEYS, source.randint(1, 2))
+        schema["properties"] = {name: value() or True for name in names}
+    if one_in(2.5):
+        schema["patternProperties"] = {source.choice(PATTERNS): value() for _ in range(2)}
+    if one_in(4):
+        schema["additionalProperties"] = value()
+    if one_in(3):
+        schema["required"] = [source.choice(KEYS)]
+    if one_in(5):
+        schema["minProperties"] = source.randint(1, 3)
+    if one_in(5):
+        schema["maxProperties"] = source.randint(0, 3)
+    if depth < 2:
+        if one_in(2.5):
+            schema["not"] = inner()
+        if one_in(4):
+            schema["oneOf"] = [inner(), inner()]
+        if one_in(6):
+            schema |= {"if": inner(), "then": inner()}
+        if one_in(4):
+            schema["allOf"] = [has(source.choice(PATTERNS)) for _ in range(source.randint(1, 3))]
+    return schema
+
+
+def draw_wide(source: random.Random) -> Any:
+    schema: dict[str, Any] = {"allOf": [FEW, draw_object(source), draw_object(source)]}
+    if source.random() < 0.4:
+        schema["maxProperties"] = source.randint(1, 3)
+    if source.random() < 0.3:
+        schema["minProperties"] = source.randint(2, 4)
     return schema
 
 
@@ -106,6 +157,21 @@ def compare(matcher: ffwd.Matcher, came: dict[str, str], valid: list[dict[str, s
     return compared
 
 
+def reached(matcher: ffwd.Matcher, text: bytes = b"") -> set[str]:
+    """Return all objects that the masks lead to, each with its keys in order."""
+    allowed = matcher.allowed_token_ids()
+    assert allowed, f"an empty mask after {text!r}"
+    found: set[str] = set()
+    for token in allowed:
+        if token == 256:
+            found.add(json.dumps(json.loads(text), sort_keys=True))
+            continue
+        more = matcher.fork()
+        assert more.accept_token(token), (text, token)
+        found |= reached(more, text + bytes([token]))
+    return found
+
+
 @pytest.mark.parametrize("seed", range(160))
 def test_masks_against_all_objects(seed: int) -> None:
     schema = draw(random.Random(seed))
@@ -119,10 +185,39 @@ def test_masks_against_all_objects(seed: int) -> None:
     assert compare(matcher, {}, valid) > len(valid)
 
 
+@pytest.mark.parametrize("seed", range(240))
+def test_objects_in_declared_order_are_all_objects(seed: int) -> None:
+    schema = draw_wide(random.Random(seed))
+    valid = valid_objects(schema)
+    if not valid:
+        with pytest.raises(ffwd.UnsatisfiableSchemaError):
+            compiled(schema, "declared")
+        return
+    matcher = compiled(schema, "any").matcher()
+    assert follows(matcher, "{")
+    compare(matcher, {}, valid)
+    found = reached(compiled(schema, "declared").matcher())
+    assert found == {json.dumps(instance, sort_keys=True) for instance in valid}
+
+
 def test_the_cases_are_about_something() -> None:
-    counts = [len(valid_objects(draw(random.Random(seed)))) for seed in range(160)]
-    assert counts.count(0) > 10
-    assert sum(count > 5 for count in counts) > 50
+    for drawn, seeds in ((draw, range(160)), (draw_wide, range(240))):
+        counts = [len(valid_objects(drawn(random.Random(seed)))) for seed in seeds]
+        assert counts.count(0) > 10
+        assert sum(count > 1 for count in counts) > 60
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_declared_keys_are_not_left(order: Literal["any", "declared"]) -> None:
+    """Of the keys of a pattern, those that are declared are no further ones."""
+    schema = {**FEW, "patternProperties": {"a": False}, "required": ["bb"], "minProperties": 2}
+    with pytest.raises(ffwd.UnsatisfiableSchemaError):
+        compiled(schema, order)
+    pair = {"properties": {"ba": True}, "patternProperties": {"aa|bb": False}}
+    schema = {"allOf": [FEW, {**pair, "required": ["ab"], "minProperties": 2}]}
+    matcher = compiled(schema, order).matcher()
+    assert follows(matcher.fork(), '{"ba":"x","ab":"y"}')
+    assert follows(matcher.fork(), '{"ab') == (order == "any")
 
 
 @pytest.mark.parametrize("seed", range(40))

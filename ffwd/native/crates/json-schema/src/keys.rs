@@ -156,16 +156,16 @@ impl Expander {
         if spec.others.iter().all(|class| class.keys.is_none()) {
             return Ok(());
         }
-        let required = spec.properties.iter().filter(|property| property.required).count();
-        let is_counted = spec.min_properties > required as u64 + 1;
-        let least = usize::try_from(spec.min_properties).unwrap_or(usize::MAX);
+        let required = spec.properties.iter().filter(|property| property.required).count() as u64;
+        // Of a class with keys, one is left unless they are declared.
+        let sure = u64::from(spec.properties.is_empty());
+        let is_counted = spec.min_properties > required + sure;
+        let least = usize::try_from(spec.min_properties).unwrap_or(usize::MAX).min(MAX_TEXTS);
         let mut kept = Vec::with_capacity(spec.others.len());
         let mut declared: Option<FxHashSet<Arc<str>>> = None;
         for class in std::mem::take(&mut spec.others) {
             let listed = match &class.keys {
-                Some(keys) if is_counted => {
-                    self.languages.list_exactly(keys, least.clamp(MAX_KEYS, MAX_TEXTS))?
-                }
+                Some(keys) if is_counted => self.few_keys(Some(keys), spec, &[], least)?,
                 Some(keys) => self.languages.list(keys, MAX_KEYS)?,
                 None => None,
             };

@@ -273,6 +273,39 @@ mod tests {
     use ffwd_regular::regex::ecma::search;
 
     #[test]
+    fn a_lower_bound_is_no_more_than_the_texts() {
+        let mut languages = Languages::new(&options());
+        for pattern in
+            ["", "a", "a?b?", "[ab]{2}", "(a|bc|)[xy]", "(ab){1,3}", "(a|a)", "(|a|b){2}"]
+        {
+            let language = search(&format!("^({pattern})$")).unwrap();
+            let texts = languages.list(&language, 64).unwrap().unwrap();
+            let least = at_least(&language);
+            assert!((1..=texts.len() as u64).contains(&least), "{pattern}: {least}");
+        }
+        assert_eq!(at_least(&search("").unwrap()), u64::MAX);
+        assert_eq!(at_least(&search("^a+$").unwrap()), u64::MAX);
+        assert_eq!(at_least(&search("^(a?)*$").unwrap()), u64::MAX);
+        assert!(at_least(&search("^..$").unwrap()) > 1_000_000);
+        let none = Ast::intersection([search("^a+$").unwrap(), search("^b+$").unwrap()]);
+        assert_eq!(at_least(&none), 0);
+        assert!(at_least(&Ast::repeat(Ast::Epsilon, 0, None)) <= 1);
+    }
+
+    #[test]
+    fn a_search_lists_what_syntax_does_not_show() {
+        let options = options()
+            .listing(|_, most| Ok((most >= 2).then(|| vec!["bc".to_owned(), "cb".to_owned()])));
+        let mut languages = Languages::new(&options);
+        let both = Ast::intersection([search("b").unwrap(), search("c").unwrap()]);
+        let all: Vec<Arc<str>> = vec!["bc".into(), "cb".into()];
+        for (most, expected) in [(1, None), (2, Some(&all)), (1, None), (9, Some(&all))] {
+            assert_eq!(languages.list_exactly(&both, most).unwrap().as_ref(), expected, "{most}");
+        }
+        assert_eq!(languages.list_exactly(&search("b").unwrap(), 9).unwrap(), None);
+    }
+
+    #[test]
     fn finite_languages_are_listed() {
         let mut languages = Languages::new(&options());
         let mut list = |pattern: &str| {
