@@ -16,14 +16,16 @@ pub(super) const MAX_TEXTS: usize = 4096;
 /// A text that hardly any pattern mentions.
 const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
 
+/// How many texts were asked for, and all texts if there are no more.
+type Listed = (usize, Option<Vec<Arc<str>>>);
+
 /// A cache of answers about languages.
 pub struct Languages {
     oracle: Oracle,
     limits: Limits,
     empty: FxHashMap<Ast, bool>,
     members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
-    /// How many texts were asked for, and all texts if there are no more.
-    listed: FxHashMap<Ast, (usize, Option<Vec<Arc<str>>>)>,
+    listed: FxHashMap<Ast, Listed>,
     /// How many bytes of memory the answers hold.
     held: usize,
 }
@@ -275,9 +277,7 @@ mod tests {
     #[test]
     fn a_lower_bound_is_no_more_than_the_texts() {
         let mut languages = Languages::new(&options());
-        for pattern in
-            ["", "a", "a?b?", "[ab]{2}", "(a|bc|)[xy]", "(ab){1,3}", "(a|a)", "(|a|b){2}"]
-        {
+        for pattern in ["", "a", "a?b?", "[ab]{2}", "(a|bc|)[xy]", "(ab){1,3}", "(a|a)"] {
             let language = search(&format!("^({pattern})$")).unwrap();
             let texts = languages.list(&language, 64).unwrap().unwrap();
             let least = at_least(&language);
