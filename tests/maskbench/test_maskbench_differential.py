@@ -23,7 +23,11 @@ from maskbench.conformance.differential.cases import (
     Engines,
     case_seed,
 )
-from maskbench.conformance.differential.court import Court
+from maskbench.conformance.differential.court import (
+    Court,
+    unasserted_formats,
+    without_unasserted_formats,
+)
 from maskbench.conformance.differential.draws import (
     Chars,
     Choice,
@@ -222,14 +226,18 @@ def test_what_both_get_wrong_is_a_finding(engines: Engines):
 def test_lexers_that_disagree_are_a_finding(engines: Engines):
     """What is ignored at the end is documented, and named; another text is not."""
     text = "start: A\nA: /a*/\n%ignore / +/\n"
-    for compiled, found, classes in (
-        (text, set(), ["ignored at the end"]),
-        ("start: A\nA: /b/\n", {"unexplained"}, []),
+    other = "start: A\nA: /b/\n"
+    blank = 'start: "b" T0 "c" | "c"\nT0: " " | "a"\n%ignore / +/\n'
+    for said, compiled, found, classes in (
+        (text, text, set(), ["ignored at the end"]),
+        (text, other, {"unexplained"}, []),
+        (blank, blank, set(), ["ignored or lexeme"]),
+        (blank, blank.replace('| "a"', ""), {"unexplained"}, ["ignored or lexeme"]),
     ):
         report = CaseReport(0, "case")
-        subject = contestant(engines, SUBJECT, "lark", text)
+        subject = contestant(engines, SUBJECT, "lark", said)
         peer = contestant(engines, PEER, "lark", compiled)
-        LexedCase(text, report, random.Random(1)).walks(subject, peer, 1)
+        LexedCase(said, report, random.Random(1)).walks(subject, peer, 8)
         assert {finding.what for finding in report.findings} == found
         assert [*report.classes] == classes
 
@@ -248,7 +256,34 @@ def test_an_order_that_is_not_kept_is_a_finding(engines: Engines):
     assert [finding.prefix for finding in report.findings] == [b'{"a":2,"b":1}']
 
 
+def test_a_format_that_excuses_a_refusal_is_named():
+    """A format of another dialect, and one that has less than is valid."""
+    draft_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
+    for schema, text, rule in (
+        (draft_4 | {"format": "uri-reference"}, '"é"', "ffwd narrower: dialect"),
+        ({"format": "hostname"}, '"xn--bcher-kva"', "ffwd narrower: format"),
+    ):
+        report = CaseReport(0, "case")
+        schema_case({"type": "string", **schema}, report).verdicts([text])
+        assert not report.findings
+        assert rule in report.classes
+        assert not {"ffwd narrower: format", "ffwd narrower: dialect"} - {rule} & {*report.classes}
+
+
 # ------------------------------------------------------------------------------------------- judges
+
+
+def test_each_dialect_has_its_formats():
+    """The probe has no format of the last dialect, and drafts have ever more of them."""
+    draft = "http://json-schema.org/draft-0{}/schema#"
+    missing = [unasserted_formats(draft.format(number)) for number in (4, 6, 7)]
+    assert missing[0] > missing[1] > missing[2] == {"duration", "uuid"}
+    assert "uri-reference" in missing[0]
+    assert not unasserted_formats(None)
+    schema = {"$schema": draft.format(4), "items": {"format": "uuid", "properties": {"format": 1}}}
+    kept = {"$schema": draft.format(4), "items": {"properties": {"format": 1}}}
+    assert without_unasserted_formats(schema) == kept
+    assert without_unasserted_formats({"format": "uuid"}) == {"format": "uuid"}
 
 
 def test_drawn_grammars_are_read_by_everybody(engines: Engines):

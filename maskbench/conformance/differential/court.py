@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import jsonschema_rs
@@ -12,6 +14,12 @@ from maskbench.conformance.gates.walks import INVALID, Ending, Walk, judged
 
 # Formats that ffwd's docs list as narrower than validity.
 NARROWER_FORMATS = frozenset(("hostname", "email", "idn-hostname", "idn-email", "regex"))
+# Those that it asserts in every dialect, and a text that has none of them.
+FORMATS = NARROWER_FORMATS | {
+    *("date", "date-time", "duration", "ipv4", "ipv6", "iri", "iri-reference", "json-pointer"),
+    *("relative-json-pointer", "time", "uri", "uri-reference", "uri-template", "uuid"),
+}
+NO_FORMAT = " {("
 
 
 @dataclass(frozen=True)
@@ -61,14 +69,37 @@ class Court:
         return bool(self._without_formats.is_valid(instance))
 
 
+@cache
+def unasserted_formats(dialect: str | None) -> frozenset[str]:
+    """Return the formats that ffwd asserts in a dialect, and jsonschema-rs does not."""
+    schema = {} if dialect is None else {"$schema": dialect}
+    return frozenset(
+        name
+        for name in FORMATS
+        if jsonschema_rs.validator_for(
+            {**schema, "type": "string", "format": name}, validate_formats=True
+        ).is_valid(NO_FORMAT)
+    )
+
+
+def without_unasserted_formats(schema: Any) -> Any:
+    """Return the schema without the formats that its dialect does not have."""
+    dialect = schema.get("$schema") if isinstance(schema, dict) else None
+    return _without(schema, unasserted_formats(dialect))
+
+
 def without_narrower_formats(schema: Any) -> Any:
     """Return the schema without the formats that ffwd restricts more than validity does."""
+    return _without(schema, NARROWER_FORMATS)
+
+
+def _without(schema: Any, formats: Container[str]) -> Any:
     if isinstance(schema, list):
-        return [without_narrower_formats(item) for item in schema]
+        return [_without(item, formats) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: without_narrower_formats(value)
+        key: _without(value, formats)
         for key, value in schema.items()
-        if not (key == "format" and value in tuple(NARROWER_FORMATS))
+        if not (key == "format" and isinstance(value, str) and value in formats)
     }

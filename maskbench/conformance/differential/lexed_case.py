@@ -7,6 +7,7 @@ difference counts if it shows in a whole text, which one accepts and the other d
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import ffwd
@@ -15,8 +16,9 @@ from maskbench.conformance.differential.draws import draw_lexed
 from maskbench.conformance.differential.reports import CaseReport
 from maskbench.conformance.differential.side_by_side import Contestant, Spot
 from maskbench.conformance.differential.writers import LarkWriter
+from maskbench.conformance.gates import fuzz
 from maskbench.conformance.gates.guides import Guide
-from maskbench.conformance.gates.walks import Ending, Walker
+from maskbench.conformance.gates.walks import Ending, Walker, byte_tokens
 
 _STEPS = 16
 _TRIES = 8
@@ -56,9 +58,26 @@ class LexedCase(Case):
             self._report.add("peer lacks: token" if subject else "no end found")
         elif refusing.accepts(text.rstrip(b" ")) and "%ignore" in self._text:
             self._report.add("ignored at the end")
+        elif subject and not self._accepts_apart(text):
+            self._report.add("ignored or lexeme")
         else:
             who = "ffwd" if subject else "the peer"
             self._find("unexplained", spot.prefix, token, f"only {who} accepts {text!r}")
+
+    def _accepts_apart(self, text: bytes) -> bool:
+        """Return whether ffwd accepts a text if no terminal matches what is ignored."""
+        ignored = re.search("^%ignore (.*)$", self._text, re.MULTILINE)
+        if ignored is None:
+            return True
+        apart = re.sub(
+            r"^(T\d+): (.*)$", rf"\1: (\2) & ~{ignored[1]}", self._text, flags=re.MULTILINE
+        )
+        try:
+            grammar = ffwd.compile(ffwd.lark(apart), byte_tokens().vocabulary)
+        except ffwd.GrammarError:
+            # Nothing is left of a terminal.
+            return True
+        return fuzz.accepts(grammar, text.decode())
 
     def _ended(self, spot: Spot) -> bytes | None:
         """Return a text of ffwd's with the token."""

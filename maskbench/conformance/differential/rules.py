@@ -57,6 +57,9 @@ RULES: dict[str, Rule] = {
     "ffwd narrower: format": Rule(
         "ffwd", "hostname, email, idn-hostname, idn-email and regex have less than is valid"
     ),
+    "ffwd narrower: dialect": Rule(
+        "ffwd", "the formats of 2020-12 are asserted in every dialect, validators' in theirs"
+    ),
     # Grammars.
     "peer lacks: text": Rule("peer", "a recogniser says that the token leads to a text"),
     "peer wrong: no text": Rule("peer", "a recogniser says that the token leads to none"),
@@ -67,6 +70,9 @@ RULES: dict[str, Rule] = {
     "peer lost": Rule("peer", "its process dies or hangs; the subject alone does not"),
     "ignored at the end": Rule(
         "ffwd", "docs/lark.md says behind which last lexemes what is ignored may come"
+    ),
+    "ignored or lexeme": Rule(
+        "ffwd", "docs/lark.md says that text which is ignored may also be a lexeme"
     ),
     "corpus": Rule(
         "peer", "a case of maskbench/conformance/grammars whose difference is named there"

@@ -10,7 +10,12 @@ from typing import Any, Literal
 
 import ffwd
 from maskbench.conformance.differential.case import Case
-from maskbench.conformance.differential.court import Court, Judgement, without_narrower_formats
+from maskbench.conformance.differential.court import (
+    Court,
+    Judgement,
+    without_narrower_formats,
+    without_unasserted_formats,
+)
 from maskbench.conformance.differential.order import UnclearOrderError, in_declared_order
 from maskbench.conformance.differential.reports import CaseReport
 from maskbench.conformance.differential.schemas import DrawnSchema
@@ -202,7 +207,7 @@ class SchemaCase(Case):
             rule = "ffwd narrower: order"
         if changes is None:
             changes = explaining(written, self._whitespace, self._accepts_without_formats)
-            rule = "ffwd narrower: format"
+            rule = self._rule_of_formats(written)
         # ffwd promises all plain spellings of a number.
         if changes is None or PLAIN in changes:
             detail = f"{written!r} is valid"
@@ -232,7 +237,14 @@ class SchemaCase(Case):
 
     @cached_property
     def _formatless(self) -> ffwd.CompiledGrammar | None:
-        return self._compiled(without_narrower_formats(self._drawn.schema), "any")
+        schema = without_unasserted_formats(without_narrower_formats(self._drawn.schema))
+        return self._compiled(schema, "any")
+
+    def _rule_of_formats(self, text: str) -> str:
+        """Return the rule about a text that is accepted without formats."""
+        grammar = self._compiled(without_unasserted_formats(self._drawn.schema), "any")
+        changes = explaining(text, self._whitespace, lambda text: fuzz.accepts(grammar, text))
+        return f"ffwd narrower: {'format' if changes is None else 'dialect'}"
 
     def _compiled(
         self, schema: Any, order: Literal["declared", "any"]
@@ -265,7 +277,7 @@ class SchemaCase(Case):
             options = {"whitespace": "compact", "property_order": "any", "numbers": "any"}
             if failure.expected:
                 if fuzz.accepts(self._formatless_compact, failure.text):
-                    self._report.add("ffwd narrower: format")
+                    self._report.add(self._rule_of_formats(failure.text))
                     continue
                 what = "ffwd refuses what is valid"
             elif failure.expected is None:
@@ -293,7 +305,8 @@ class SchemaCase(Case):
 
     @cached_property
     def _formatless_compact(self) -> ffwd.CompiledGrammar | None:
-        return fuzz.compile_schema(without_narrower_formats(self._drawn.schema), self._bytes)
+        schema = without_unasserted_formats(without_narrower_formats(self._drawn.schema))
+        return fuzz.compile_schema(schema, self._bytes)
 
     def texts_of_peer(self, peer: Contestant, count: int) -> list[str]:
         """Return documents that the peer's masks lead to, written without whitespace."""

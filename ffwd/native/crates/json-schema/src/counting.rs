@@ -556,9 +556,8 @@ impl Solver {
             }
             if way.needs_no_extra() {
                 self.members(context, run, &way.spec, found)?;
-            } else if self.has_extra_members(context, run, at.0, way)? {
-                // There are infinitely many further keys.
-                found.add_at_least(INFINITE);
+            } else {
+                self.with_extra_members(context, run, at.0, way, found)?;
             }
         }
         Ok(())
@@ -583,16 +582,23 @@ impl Solver {
         Ok(done.into())
     }
 
-    fn has_extra_members(
+    /// Objects with members of further keys.
+    fn with_extra_members(
         &mut self,
         context: Context<'_>,
         run: &mut Run,
         id: SchemaId,
         way: &ObjectWay,
-    ) -> Result<bool> {
+        found: &mut Collected,
+    ) -> Result<()> {
         let mut open = vec![Way::Object(way.clone())];
         while let Some(way) = open.pop() {
             let needs = match way {
+                // Members of few keys have become properties.
+                Way::Object(way) if way.needs_no_extra() => {
+                    self.members(context, run, &way.spec, found)?;
+                    continue;
+                }
                 Way::Object(way) => {
                     let ways = self.expander.ways_of_object(context.program, way);
                     open.extend(ways.map_err(|e| self.exceeded(context, id, e))?);
@@ -615,10 +621,12 @@ impl Solver {
                 possible &= count >= *least;
             }
             if possible {
-                return Ok(true);
+                // There are infinitely many further keys.
+                found.add_at_least(INFINITE);
+                return Ok(());
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Objects, ignoring exclusions.
@@ -645,11 +653,18 @@ impl Solver {
         if missing > room {
             return Ok(());
         }
+        let mut listed: Vec<(Arc<str>, Count)> = Vec::new();
         for class in spec.others.iter().filter(|_| room > 0) {
-            if self.look(context, &mut source, class.schema, 1)?.least() > 0 {
+            let values = self.look(context, &mut source, class.schema, 1)?;
+            if values.least() == 0 {
+                continue;
+            }
+            let names = self.expander.few_keys(class.keys.as_ref(), spec, &[], 0);
+            let Some(names) = names.map_err(|e| self.exceeded(context, SchemaId::ANY, e))? else {
                 found.add_at_least(INFINITE);
                 return Ok(());
-            }
+            };
+            listed.extend(names.into_iter().map(|name| (name, values.clone())));
         }
         for property in spec.properties.iter().filter(|property| !property.required && room > 0) {
             let values = self.look(context, &mut source, property.schema, 1)?;
@@ -657,6 +672,7 @@ impl Solver {
                 members.push((property.name.clone(), values));
             }
         }
+        members.extend(listed);
         if missing > (members.len() - required) as u64 {
             return Ok(());
         }

@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 use super::clauses::Cases;
 use super::error::LimitExceeded;
 use super::expand::Expander;
+use super::extras::{with_member, Extra};
 use super::filling::MAX_CONTAINS;
-use super::languages::MAX_KEYS;
 use super::program::Program;
-use super::{ArraySpec, KeyClass, ObjectSpec, Property, SchemaId};
+use super::{ArraySpec, KeyClass, ObjectSpec, SchemaId};
 use ffwd_regular::regex::Ast;
 
 /// The needs of one way to build a value.
@@ -35,12 +35,13 @@ pub enum Way {
     Cases(Cases),
 }
 
-/// An object, and the members with further keys that it also needs: the place of their class and
-/// their schema.
+/// An object, and the members with further keys that it also needs.
 #[derive(Clone, Debug)]
 pub struct ObjectWay {
     pub spec: Arc<ObjectSpec>,
-    extra: SmallVec<[(usize, SchemaId); 2]>,
+    pub(super) extra: SmallVec<[Extra; 2]>,
+    /// How many of these, the first ones, are decided to be members of their own.
+    pub(super) apart: usize,
 }
 
 /// An array whose first items are chosen.
@@ -55,7 +56,7 @@ pub struct ArrayWay {
 
 impl ObjectWay {
     pub(super) fn new(spec: Arc<ObjectSpec>) -> Self {
-        Self { spec, extra: SmallVec::new() }
+        Self { spec, extra: SmallVec::new(), apart: 0 }
     }
 
     /// Whether it needs no members with further keys.
@@ -65,7 +66,7 @@ impl ObjectWay {
 
     /// Another object with the same further members.
     pub(super) fn with(&self, spec: Arc<ObjectSpec>) -> Self {
-        Self { spec, extra: self.extra.clone() }
+        Self { spec, ..self.clone() }
     }
 }
 
@@ -106,28 +107,16 @@ impl Expander {
             let ways = self.ways_past_an_exclusion(program, &way)?;
             return Ok(ways.into_iter().map(Way::Object).chain(at_once).collect());
         }
-        let ObjectWay { spec, extra } = way;
+        let ObjectWay { spec, extra, .. } = &way;
         let mut needs = Needs {
             all: spec.properties.iter().filter(|p| p.required).map(|p| p.schema).collect(),
             ..Needs::default()
         };
         let members = (needs.all.len() + extra.len()) as u64;
-        if spec.max_properties.is_some_and(|max| max < members) {
-            // One member may serve for two of the same class.
-            let mut ways = Vec::new();
-            for second in 1..extra.len() {
-                for first in 0..second {
-                    if extra[first].0 == extra[second].0 {
-                        let mut fewer = extra.clone();
-                        let (_, schema) = fewer.remove(second);
-                        fewer[first].1 = self.both(program, &[fewer[first].1, schema])?;
-                        ways.push(Way::Object(ObjectWay { spec: spec.clone(), extra: fewer }));
-                    }
-                }
-            }
-            return Ok(ways);
+        if let Some(room) = spec.max_properties.filter(|&max| max < members) {
+            return self.ways_with_fewer_members(program, &way, room);
         }
-        needs.all.extend(extra.iter().map(|&(_, schema)| schema));
+        needs.all.extend(extra.iter().map(|extra| extra.schema));
         let missing = spec.min_properties.saturating_sub(members);
         if missing == 0 {
             return Ok(vec![Way::Needs(needs)]);
@@ -162,7 +151,7 @@ impl Expander {
             return Ok(vec![way.clone()]);
         };
         let rest = ObjectSpec { excluded: others.to_vec(), ..ObjectSpec::clone(&way.spec) };
-        let mut ways = self.violations(program, &rest, exclusion)?;
+        let mut ways = self.violations(program, &rest, exclusion, way.extra.len())?;
         for violation in &mut ways {
             let mut extra = way.extra.clone();
             extra.append(&mut violation.extra);
@@ -172,26 +161,26 @@ impl Expander {
         Ok(ways)
     }
 
-    /// The ways for an object to break an exclusion.
+    /// The ways for an object to break an exclusion. `extra`: how many further members it needs to
+    /// break others.
     pub(super) fn violations(
         &mut self,
         program: &Program,
         spec: &ObjectSpec,
-        exclusion: &ObjectSpec,
+        exclusion: &Arc<ObjectSpec>,
+        extra: usize,
     ) -> Result<Vec<ObjectWay>, LimitExceeded> {
         let any = ObjectSpec::any();
-        let named = |name: &Arc<str>, schema: SchemaId, required: bool| ObjectSpec {
-            properties: vec![Property { name: name.clone(), schema, required, free: true }],
-            ..ObjectSpec::any()
-        };
+        let members = extra + spec.excluded.len() + 1;
+        let breaks = std::slice::from_ref(exclusion);
         let mut opposites: Vec<ObjectSpec> = Vec::new();
         for property in &exclusion.properties {
             if property.required {
-                opposites.push(named(&property.name, SchemaId::NEVER, false));
+                opposites.push(with_member(&property.name, SchemaId::NEVER, false));
             }
             let other = self.interner.negation(property.schema)?;
             if other != SchemaId::NEVER {
-                opposites.push(named(&property.name, other, true));
+                opposites.push(with_member(&property.name, other, true));
             }
         }
         if let Some(fewer) = exclusion.min_properties.checked_sub(1) {
@@ -202,7 +191,7 @@ impl Expander {
         }
         // Further keys: one that is in a class without satisfying it, or in none.
         let theirs: FxHashSet<&str> = exclusion.properties.iter().map(|p| &*p.name).collect();
-        let mut extras: Vec<(usize, SchemaId)> = Vec::new();
+        let mut extras: Vec<Extra> = Vec::new();
         for KeyClass { keys, schema } in self.breaking_classes(exclusion)? {
             for property in spec.properties.iter().filter(|p| !theirs.contains(&*p.name)) {
                 let inside = match &keys {
@@ -210,10 +199,10 @@ impl Expander {
                     Some(keys) => self.languages.contains(keys, &property.name)?,
                 };
                 if inside && property.schema != SchemaId::NEVER {
-                    opposites.push(named(&property.name, schema, true));
+                    opposites.push(with_member(&property.name, schema, true));
                 }
             }
-            for (place, class) in spec.others.iter().enumerate() {
+            for class in &spec.others {
                 let member = self.both(program, &[class.schema, schema])?;
                 if member == SchemaId::NEVER {
                     continue;
@@ -222,34 +211,30 @@ impl Expander {
                     (None, keys) | (keys, None) => keys.clone(),
                     (Some(a), Some(b)) => Some(Ast::intersection([a.clone(), b.clone()])),
                 };
-                let Some(keys) = keys else {
-                    extras.push((place, member));
+                if let Some(names) = self.few_keys(keys.as_ref(), spec, breaks, members)? {
+                    opposites.extend(names.iter().map(|name| with_member(name, schema, true)));
                     continue;
-                };
-                match self.languages.list(&keys, MAX_KEYS)? {
-                    Some(names) => {
-                        let new = |name: &&Arc<str>| {
-                            !theirs.contains(&***name)
-                                && !spec.properties.iter().any(|p| p.name == **name)
-                        };
-                        let new = names.iter().filter(new);
-                        opposites.extend(new.map(|name| named(name, schema, true)));
-                    }
-                    None if self.languages.is_empty(&keys)? => {}
-                    None => extras.push((place, member)),
                 }
+                if let Some(keys) = &keys {
+                    if self.languages.is_empty(keys)? {
+                        continue;
+                    }
+                }
+                extras.push(Extra { keys, breaks: breaks.into(), schema: member });
             }
         }
         let mut ways = Vec::with_capacity(opposites.len() + extras.len());
         for opposite in opposites {
             self.charge(1 + spec.properties.len())?;
             if let Some(both) = self.conjoin_objects(program, &[spec, &opposite])? {
-                ways.push(ObjectWay { spec: Arc::new(both), extra: SmallVec::new() });
+                ways.push(ObjectWay::new(Arc::new(both)));
             }
         }
         let spec = Arc::new(spec.clone());
-        let with_extra =
-            |extra| ObjectWay { spec: spec.clone(), extra: SmallVec::from_slice(&[extra]) };
+        let with_extra = |extra| {
+            let extra = SmallVec::from_iter([extra]);
+            ObjectWay { spec: spec.clone(), extra, apart: 0 }
+        };
         ways.extend(extras.into_iter().map(with_extra));
         Ok(ways)
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::error::LimitExceeded;
 use super::expand::Expander;
-use super::languages::MAX_KEYS;
+use super::languages::{MAX_KEYS, MAX_TEXTS};
 use super::program::Program;
 use super::{KeyClass, ObjectSpec, Property, SchemaId};
 use ffwd_regular::regex::Ast;
@@ -150,15 +150,22 @@ impl Expander {
         Ok(classes)
     }
 
-    /// Makes properties of the classes that plainly have few keys.
+    /// Makes properties of the classes that plainly have few keys and, where members are counted,
+    /// of all that have few.
     pub(super) fn list_keys(&mut self, spec: &mut ObjectSpec) -> Result<(), LimitExceeded> {
         if spec.others.iter().all(|class| class.keys.is_none()) {
             return Ok(());
         }
+        let required = spec.properties.iter().filter(|property| property.required).count() as u64;
+        // Of a class with keys, one is left unless they are declared.
+        let sure = u64::from(spec.properties.is_empty());
+        let is_counted = spec.min_properties > required + sure;
+        let least = usize::try_from(spec.min_properties).unwrap_or(usize::MAX).min(MAX_TEXTS);
         let mut kept = Vec::with_capacity(spec.others.len());
         let mut declared: Option<FxHashSet<Arc<str>>> = None;
         for class in std::mem::take(&mut spec.others) {
             let listed = match &class.keys {
+                Some(keys) if is_counted => self.few_keys(Some(keys), spec, &[], least)?,
                 Some(keys) => self.languages.list(keys, MAX_KEYS)?,
                 None => None,
             };

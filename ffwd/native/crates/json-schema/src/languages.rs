@@ -16,12 +16,16 @@ pub(super) const MAX_TEXTS: usize = 4096;
 /// A text that hardly any pattern mentions.
 const UNLIKELY: &str = "\u{1}\u{fffd}unlikely\u{2}";
 
+/// How many texts were asked for, and all texts if there are no more.
+type Listed = (usize, Option<Vec<Arc<str>>>);
+
 /// A cache of answers about languages.
 pub struct Languages {
     oracle: Oracle,
     limits: Limits,
     empty: FxHashMap<Ast, bool>,
     members: FxHashMap<Ast, FxHashMap<Arc<str>, bool>>,
+    listed: FxHashMap<Ast, Listed>,
     /// How many bytes of memory the answers hold.
     held: usize,
 }
@@ -36,7 +40,7 @@ impl Languages {
     pub fn new(options: &SchemaOptions) -> Self {
         let (oracle, limits) = (options.languages.clone(), options.limits);
         let (empty, members) = (FxHashMap::default(), FxHashMap::default());
-        Self { oracle, limits, empty, members, held: 0 }
+        Self { oracle, limits, empty, members, listed: FxHashMap::default(), held: 0 }
     }
 
     /// About how many bytes of memory the answers hold.
@@ -96,6 +100,71 @@ impl Languages {
         listed.sort_unstable();
         listed.dedup();
         Ok(Some(listed))
+    }
+
+    /// All texts of a language that has at most `most`, also where only a search shows that.
+    pub fn list_exactly(
+        &mut self,
+        language: &Ast,
+        most: usize,
+    ) -> Result<Option<Vec<Arc<str>>>, LimitExceeded> {
+        let plainly = self.list(language, most)?;
+        if plainly.is_some() || at_least(language) > most as u64 {
+            return Ok(plainly);
+        }
+        match self.listed.get(language) {
+            Some((_, Some(texts))) => return Ok((texts.len() <= most).then(|| texts.clone())),
+            Some(&(asked, None)) if most <= asked => return Ok(None),
+            _ => {}
+        }
+        let listed = self.oracle.list(language, most as u64)?;
+        let listed: Option<Vec<Arc<str>>> =
+            listed.map(|texts| texts.into_iter().map(Into::into).collect());
+        let texts = listed.iter().flatten().map(|text| 16 + text.len());
+        self.held += 96 + language.memory_bytes() + texts.sum::<usize>();
+        self.listed.insert(language.clone(), (most, listed.clone()));
+        Ok(listed)
+    }
+}
+
+/// A lower bound on the number of texts that the syntax of a language shows.
+fn at_least(language: &Ast) -> u64 {
+    match language {
+        Ast::Epsilon | Ast::Literal(_) => 1,
+        Ast::Class(class) => class.ranges().iter().map(|&(a, b)| u64::from(b - a) + 1).sum(),
+        Ast::Approximate { known, .. } => at_least(known),
+        // Beside a fixed text of each other part, different texts of one remain different.
+        Ast::Concat(parts) => {
+            let (mut least, mut most) = (1, 1);
+            for part in parts.iter() {
+                let count = at_least(part);
+                (least, most) = (count.min(least), count.max(most));
+            }
+            if least == 0 {
+                0
+            } else {
+                most
+            }
+        }
+        Ast::Alternation(parts) => parts.iter().map(at_least).max().unwrap_or(0),
+        Ast::Repeat { max: Some(0), .. } => 1,
+        Ast::Repeat { inner, max: None, .. } if has_characters(inner) => u64::MAX,
+        Ast::Repeat { inner, min: 0, .. } => at_least(inner).max(1),
+        Ast::Repeat { inner, .. } => at_least(inner),
+        _ => 0,
+    }
+}
+
+/// Whether the syntax of a language shows a text that is not empty.
+fn has_characters(language: &Ast) -> bool {
+    match language {
+        Ast::Literal(text) => !text.is_empty(),
+        Ast::Class(_) => at_least(language) > 0,
+        Ast::Approximate { known, .. } => has_characters(known),
+        Ast::Concat(parts) => at_least(language) > 0 && parts.iter().any(has_characters),
+        Ast::Alternation(parts) => parts.iter().any(has_characters),
+        Ast::Repeat { inner, max, .. } => *max != Some(0) && has_characters(inner),
+        _ => false,
     }
 }
 
@@ -204,6 +273,37 @@ mod tests {
     use super::*;
     use crate::test_emptiness::options;
     use ffwd_regular::regex::ecma::search;
+
+    #[test]
+    fn a_lower_bound_is_no_more_than_the_texts() {
+        let mut languages = Languages::new(&options());
+        for pattern in ["", "a", "a?b?", "[ab]{2}", "(a|bc|)[xy]", "(ab){1,3}", "(a|a)"] {
+            let language = search(&format!("^({pattern})$")).unwrap();
+            let texts = languages.list(&language, 64).unwrap().unwrap();
+            let least = at_least(&language);
+            assert!((1..=texts.len() as u64).contains(&least), "{pattern}: {least}");
+        }
+        assert_eq!(at_least(&search("").unwrap()), u64::MAX);
+        assert_eq!(at_least(&search("^a+$").unwrap()), u64::MAX);
+        assert_eq!(at_least(&search("^(a?)*$").unwrap()), u64::MAX);
+        assert!(at_least(&search("^..$").unwrap()) > 1_000_000);
+        let none = Ast::intersection([search("^a+$").unwrap(), search("^b+$").unwrap()]);
+        assert_eq!(at_least(&none), 0);
+        assert!(at_least(&Ast::repeat(Ast::Epsilon, 0, None)) <= 1);
+    }
+
+    #[test]
+    fn a_search_lists_what_syntax_does_not_show() {
+        let options = options()
+            .listing(|_, most| Ok((most >= 2).then(|| vec!["bc".to_owned(), "cb".to_owned()])));
+        let mut languages = Languages::new(&options);
+        let both = Ast::intersection([search("b").unwrap(), search("c").unwrap()]);
+        let all: Vec<Arc<str>> = vec!["bc".into(), "cb".into()];
+        for (most, expected) in [(1, None), (2, Some(&all)), (1, None), (9, Some(&all))] {
+            assert_eq!(languages.list_exactly(&both, most).unwrap().as_ref(), expected, "{most}");
+        }
+        assert_eq!(languages.list_exactly(&search("b").unwrap(), 9).unwrap(), None);
+    }
 
     #[test]
     fn finite_languages_are_listed() {

@@ -75,6 +75,7 @@ mod error;
 mod evidence;
 mod exclude;
 mod expand;
+mod extras;
 mod fidelity;
 mod filling;
 pub mod formats;

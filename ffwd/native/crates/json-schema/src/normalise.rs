@@ -107,7 +107,7 @@ impl Solver {
             if !meets {
                 continue;
             }
-            let ways = self.expander.violations(program, &rest, exclusion);
+            let ways = self.expander.violations(program, &rest, exclusion, 0);
             let ways = ways.map_err(|e| self.exceeded(context, id, e))?;
             let mut possible = Vec::new();
             for way in ways {

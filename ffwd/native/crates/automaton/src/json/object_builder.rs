@@ -157,11 +157,14 @@ impl<O: On> Builder<'_, O> {
 
     /// Returns the classes of the keys without a name. If they are few, the keys become names.
     fn classes(&mut self, spec: &ObjectSpec) -> Result<Vec<Unnamed>> {
-        let mut classes: Vec<Class> = spec
-            .others
-            .iter()
-            .map(|class| Class { keys: class.keys.clone(), schema: class.schema, asks: Vec::new() })
-            .collect();
+        let mut classes: Vec<Class> = Vec::with_capacity(spec.others.len());
+        for class in &spec.others {
+            // What is left of an object with exclusions depends on the earlier ones of few keys.
+            if spec.excluded.is_empty() || self.is_endless(class.keys.as_ref())? {
+                let (keys, schema) = (class.keys.clone(), class.schema);
+                classes.push(Class { keys, schema, asks: Vec::new() });
+            }
+        }
         for excluded in &spec.excluded {
             classes = self.refine(classes, excluded)?;
         }
