@@ -232,8 +232,7 @@ mod tests {
     /// Exclusions are in one component if and only if a chain of common names connects them.
     #[test]
     fn common_names_connect() {
-        let exclusions =
-            [&[1, 2][..], &[7], &[3, 4], &[2, 3], &[5], &[7, 8]].map(|names| exclusion(names));
+        let exclusions = [&[1, 2][..], &[7], &[3, 4], &[2, 3], &[5], &[7, 8]].map(exclusion);
         let components = Components::new(&exclusions);
         let found: Vec<(Vec<u32>, Vec<usize>)> = components
             .iter()
