@@ -52,6 +52,7 @@ mod run;
 mod stacks;
 mod writing;
 
+pub use completion::forget::without_texts;
 pub use completion::forget::Shared;
 pub use completion::frontier::MAX_COMPLETION_STEPS;
 pub use completion::search::Completing;

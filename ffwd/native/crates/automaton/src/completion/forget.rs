@@ -19,7 +19,6 @@ use smallvec::SmallVec;
 
 use crate::completion::search::{Completing, EndingText};
 use crate::error::Result;
-use crate::run::automaton::Automaton;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{StackId, TextId};
@@ -80,23 +79,21 @@ fn may_repeat(distinct: &[Arc<[u8]>], text: &[u8], in_string: bool) -> bool {
     })
 }
 
-impl Automaton {
-    /// The configuration without its recorded texts.
-    pub fn forget(threads: &[Thread]) -> Threads {
-        let mut forgetful: Threads = threads.iter().map(Thread::forgetful).collect();
-        if forgetful.len() > 1 {
-            forgetful.sort_unstable();
-            forgetful.dedup();
-        }
-        forgetful
+/// The configuration without its recorded texts.
+pub fn without_texts(threads: &[Thread]) -> Threads {
+    let mut forgetful: Threads = threads.iter().map(Thread::forgetful).collect();
+    if forgetful.len() > 1 {
+        forgetful.sort_unstable();
+        forgetful.dedup();
     }
+    forgetful
 }
 
 impl Completing<'_> {
     /// The configurations with fewer constraints, the one with the fewest first.
     pub(crate) fn relaxed(&self, threads: &[Thread]) -> Result<SmallVec<[Threads; 2]>> {
         let mut relaxed: SmallVec<[Threads; 2]> = SmallVec::new();
-        let forgetful = Automaton::forget(threads);
+        let forgetful = without_texts(threads);
         if threads.iter().any(|thread| self.automaton.has_history(thread.stack)) {
             let mut alone = forgetful.clone();
             for thread in &mut alone {

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::lexeme_mask::Inner;
 use super::token_set::{bits, clear_bits, Bitmap};
-use ffwd_automaton::{Automaton, LexemeId, Result, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{without_texts, Automaton, LexemeId, Result, TextId, Thread};
+use ffwd_automaton::{ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
@@ -137,7 +138,7 @@ impl Successors {
     /// Tokens that lead to a configuration.
     pub fn add(&mut self, threads: &[Thread], left: &Left, tokens: &[TokenId]) {
         if !tokens.is_empty() {
-            let place = self.place(Automaton::forget(threads), left);
+            let place = self.place(without_texts(threads), left);
             self.found[place].tokens.extend_from_slice(tokens);
         }
     }
@@ -177,7 +178,7 @@ impl Successors {
                 (true, ThreadLexeme::Lexeme(index)) => {
                     let accept = automaton.lexeme(index).accept(*state);
                     let stack = automaton.exit_thread(&at, accept)?;
-                    let threads = Automaton::forget(&automaton.following(stack, at.transcript)?);
+                    let threads = without_texts(&automaton.following(stack, at.transcript)?);
                     (threads, left_behind(automaton, thread))
                 }
                 _ => (Threads::from_slice(&[at]), Left::new()),
