@@ -59,7 +59,7 @@ GOALS = (
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GoalJudgement:
     """One goal in one comparison. Times are in microseconds."""
 
     goal: Goal
@@ -74,9 +74,9 @@ class Judgement:
     aim: bool
 
 
-def judge(comparison: Comparison) -> list[Judgement]:
+def judge(comparison: Comparison) -> list[GoalJudgement]:
     """Return all goals; none if nothing was measured, or no other engine was."""
-    found: list[Judgement] = []
+    found: list[GoalJudgement] = []
     if not comparison.rivals:
         return found
     for goal in GOALS:
@@ -85,7 +85,7 @@ def judge(comparison: Comparison) -> list[Judgement]:
             continue
         better = comparison.better_peer(goal.part, goal.statistic)
         found.append(
-            Judgement(
+            GoalJudgement(
                 goal=goal,
                 own=own,
                 peers=tuple(

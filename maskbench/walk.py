@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from time import perf_counter_ns
 
-from maskbench.canonicality.counts import ForcedCount, Walk, count_forced
+from maskbench.canonicality.counts import ForcedCount, ForcedWalk, count_forced
 from maskbench.documents import Document, Job
 from maskbench.engines.base import Compiled, Engine, FailedError, RefusedError, Session
 
@@ -53,7 +53,7 @@ class Measured:
     documents: tuple[DocumentResult, ...] = ()
 
 
-class Walker:
+class MaskTimer:
     """Measures one schema after another with one engine."""
 
     def __init__(self, engine: Engine, eos_token_ids: Sequence[int]) -> None:
@@ -104,7 +104,7 @@ class Walker:
             if document.valid and result.outcome is Outcome.ACCEPTED:
                 session = compiled.session()
                 assert session.forced is not None
-                count, _ = count_forced(Walk(session.accept, session.forced), document.tokens)
+                count, _ = count_forced(ForcedWalk(session.accept, session.forced), document.tokens)
                 total += ForcedCount(*(getattr(count, each.name) for each in fields(total)))
         return total
 

@@ -15,7 +15,7 @@ from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.processor import ProcessorError, stay_on, work_quietly
 from maskbench.runs import memory
 from maskbench.runs.lifeline import end_with
-from maskbench.walk import Measured, Walker, describe_error, raise_if_out_of_memory
+from maskbench.walk import MaskTimer, Measured, describe_error, raise_if_out_of_memory
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def main(connection: Connection, start: WorkerSetup) -> None:
     except (MissingEngineError, ProcessorError) as error:
         connection.send(NotReady(str(error)))
         return
-    walker = Walker(engine, start.setup.tokenizer.eos_token_ids)
+    walker = MaskTimer(engine, start.setup.tokenizer.eos_token_ids)
     # From here on the garbage collector does not run while a clock does, and never visits loaded
     # objects.
     gc.collect()
@@ -113,7 +113,7 @@ def main(connection: Connection, start: WorkerSetup) -> None:
             gc.collect()
 
 
-def _serve(connection: Connection, walker: Walker, job: Job, *, forced: bool) -> None:
+def _serve(connection: Connection, walker: MaskTimer, job: Job, *, forced: bool) -> None:
     memory.reset_own_peak()
     measured, compiled = walker.measure(job)
     connection.send(TimedResult(job.index, measured, memory.own_peak_bytes()))

@@ -11,7 +11,7 @@ from maskbench.sums import added
 
 
 @dataclass(frozen=True)
-class Walk:
+class ForcedWalk:
     """A sequence in a grammar."""
 
     accept: Callable[[int], bool]
@@ -67,7 +67,7 @@ class RefusedTokenError(FailedError):
 _CONTEXT = 12
 
 
-def count_forced(walk: Walk, tokens: Sequence[int]) -> tuple[Forced, list[Miss]]:
+def count_forced(walk: ForcedWalk, tokens: Sequence[int]) -> tuple[Forced, list[Miss]]:
     """Walk through a document of accepted tokens. Raises `RefusedTokenError`."""
     accept, force, now = walk.accept, walk.force, perf_counter_ns
     text = list(tokens)

@@ -9,7 +9,7 @@ from typing import Any
 import ffwd
 import ffwd.grammar
 import ffwd.tokenizer
-from maskbench.canonicality.counts import Walk
+from maskbench.canonicality.counts import ForcedWalk
 from maskbench.canonicality.variants import FFWD, LLGUIDANCE, Mode, Variant
 from maskbench.documents import Whitespace
 from maskbench.engines.base import EngineSetup
@@ -18,7 +18,7 @@ from maskbench.engines.llguidance import LlguidanceEngine, options_of
 from maskbench.tokenizer import TokenizerSpec
 
 
-class Compiled(ABC):
+class ForcingGrammar(ABC):
     """A compiled schema."""
 
     @abstractmethod
@@ -26,7 +26,7 @@ class Compiled(ABC):
         """Return whether the text of all these tokens is one that may end there."""
 
     @abstractmethod
-    def walk(self, variant: Variant) -> Walk:
+    def walk(self, variant: Variant) -> ForcedWalk:
         """Return a walk at the start of a text."""
 
 
@@ -42,7 +42,7 @@ class ForcingEngine(ABC):
         """The version of its package."""
 
     @abstractmethod
-    def compile(self, schema: str, mode: Mode) -> Compiled:
+    def compile(self, schema: str, mode: Mode) -> ForcingGrammar:
         """Compile the text of a schema. Raises `RefusedError`."""
 
     def unavailable(self, variant: Variant) -> str | None:
@@ -81,7 +81,7 @@ class Ffwd(ForcingEngine):
         return None
 
 
-class FfwdCompiled(Compiled):
+class FfwdCompiled(ForcingGrammar):
     """A grammar of ffwd."""
 
     def __init__(self, grammar: ffwd.CompiledGrammar) -> None:
@@ -92,12 +92,12 @@ class FfwdCompiled(Compiled):
         matcher = self.grammar.matcher()
         return matcher.accept_tokens(tokens) and matcher.is_accepting()
 
-    def walk(self, variant: Variant) -> Walk:
+    def walk(self, variant: Variant) -> ForcedWalk:
         """Return a walk at the start of a text."""
         matcher = self.grammar.matcher()
         options = dict(variant.options)
         force = matcher.fast_forward_tokens
-        return Walk(matcher.accept_token, lambda: force(**options))
+        return ForcedWalk(matcher.accept_token, lambda: force(**options))
 
 
 class Llguidance(ForcingEngine):
@@ -111,13 +111,13 @@ class Llguidance(ForcingEngine):
         """The version of the package."""
         return self._engine.versions()["llguidance"]
 
-    def compile(self, schema: str, mode: Mode) -> Compiled:
+    def compile(self, schema: str, mode: Mode) -> ForcingGrammar:
         """Compile the text of a schema. Raises `RefusedError`."""
         options = options_of(mode.whitespace)
         return _LlguidanceCompiled(self._engine.compile_with(schema, options).session().fork)
 
 
-class _LlguidanceCompiled(Compiled):
+class _LlguidanceCompiled(ForcingGrammar):
     def __init__(self, matcher: Any) -> None:
         self._matcher = matcher
 
@@ -125,9 +125,9 @@ class _LlguidanceCompiled(Compiled):
         matcher = self._matcher()
         return bool(matcher.consume_tokens(list(tokens)) and matcher.is_accepting())
 
-    def walk(self, variant: Variant) -> Walk:
+    def walk(self, variant: Variant) -> ForcedWalk:
         matcher = self._matcher()
-        return Walk(matcher.consume_token, matcher.compute_ff_tokens)
+        return ForcedWalk(matcher.consume_token, matcher.compute_ff_tokens)
 
 
 ENGINES: dict[str, type[ForcingEngine]] = {FFWD: Ffwd, LLGUIDANCE: Llguidance}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from maskbench.canonicality.counts import Forced, Miss, RefusedTokenError, count_forced
-from maskbench.canonicality.forcing import ENGINES, Compiled, ForcingEngine
+from maskbench.canonicality.forcing import ENGINES, ForcingEngine, ForcingGrammar
 from maskbench.canonicality.variants import Mode, Variant
 from maskbench.data import DataError, Source, parse_case
 from maskbench.documents import UnwritableSchemaError, prepare
@@ -103,7 +103,7 @@ class Surveyor:
         self,
         result: ModeCount,
         variant: Variant,
-        compiled: Compiled,
+        compiled: ForcingGrammar,
         documents: Sequence[Sequence[int]],
     ) -> None:
         counts: list[Forced | None] = []

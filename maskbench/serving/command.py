@@ -64,7 +64,7 @@ def _show(
 
     found, missing = peers.load(file, peers.PEERS)
     size = 10 * tokens
-    settings = groups.Settings(
+    settings = groups.ServingSettings(
         texts=texts.builtin(min(size, texts.MEGABYTE)),
         streamed=tokens,
         threads=threads,

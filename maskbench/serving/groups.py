@@ -19,7 +19,7 @@ class WrongAnswerError(Exception):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServingSettings:
     """How much is done."""
 
     texts: dict[str, str]
@@ -101,7 +101,7 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
     return answers
 
 
-def measure(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def measure(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     """Return all timed groups; memory is measured elsewhere, in separate processes."""
     yield from _encode(peers, settings, rounds)
     yield from _batches(peers, settings, rounds)
@@ -120,7 +120,7 @@ def _pieces(text: str, length: int, count: int) -> list[str]:
     return [text[at : at + length] for at in range(0, step * count, step)][:count]
 
 
-def _encode(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _encode(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     for kind, text in settings.texts.items():
         for length in (100, 2000, 50_000):
             pieces = _pieces(text, length, max(1, 100_000 // length))
@@ -134,14 +134,14 @@ def _encode(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator
             yield Figure("encode", what, "MB/s", taken, size / 1e6, per_second=True)
 
 
-def _mixed(settings: Settings, length: int, count: int) -> list[str]:
+def _mixed(settings: ServingSettings, length: int, count: int) -> list[str]:
     kinds = list(settings.texts.values())
     each = -(-count // len(kinds))
     pieces = [piece for text in kinds for piece in _pieces(text, length, each)]
     return pieces[:count]
 
 
-def _batches(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _batches(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     for length in (200, 5000):
         texts = _mixed(settings, length, settings.batch)
         what = f"{len(texts)} texts of {length:,} characters"
@@ -153,7 +153,7 @@ def _batches(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterato
         yield Figure("batch", what, "texts/s", taken, len(texts), per_second=True)
 
 
-def _concurrent(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _concurrent(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     texts = _mixed(settings, 1000, settings.batch)
     share = -(-len(texts) // settings.threads)
 
@@ -169,7 +169,7 @@ def _concurrent(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iter
     yield Figure("concurrent", what, "requests/s", taken, len(texts), per_second=True)
 
 
-def _ids(peers: dict[str, Peer], settings: Settings, count: int) -> list[int]:
+def _ids(peers: dict[str, Peer], settings: ServingSettings, count: int) -> list[int]:
     """Return ids of a text that all kinds take turns in."""
     pieces = _mixed(settings, 4000, 600)
     ids: list[int] = []
@@ -182,7 +182,7 @@ def _ids(peers: dict[str, Peer], settings: Settings, count: int) -> list[int]:
     return ids[:count]
 
 
-def _decode(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _decode(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     for count in (100, 10_000):
         ids = peers["ffwd"].encode("\n".join(_mixed(settings, 4000, 30)))[:count]
         calls = max(1, 10_000 // count)
@@ -195,7 +195,7 @@ def _decode(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator
         yield Figure("decode", what, "ns/token", taken, 1e9 / (calls * len(ids)))
 
 
-def _streams(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _streams(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     ids = peers["ffwd"].encode("\n".join(_mixed(settings, 4000, 3 * settings.streamed // 1000)))
     ids = ids[: settings.streamed]
     what = f"{len(ids):,} tokens"
@@ -224,7 +224,7 @@ def _whole(text: str) -> str:
     return text.rstrip("\ufffd")
 
 
-def _latencies(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _latencies(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     texts = _mixed(settings, 1000, 200)
     ids = _ids(peers, settings, 20_000)
     encoded: dict[str, list[list[float]]] = {name: [] for name in peers}
@@ -257,7 +257,7 @@ def _latencies(peers: dict[str, Peer], settings: Settings, rounds: int) -> Itera
             yield Figure("latency", f"{what}, p{percentile}", unit, seconds, scale)
 
 
-def _stops(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _stops(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     text = "\n".join(_mixed(settings, 4000, 60))
     ids = peers["ffwd"].encode(text)[: max(100, settings.streamed // 5)]
     stops = ["</s>", "\n\nHuman:", "<|stop|>", "### Instruction:", "\x00", "END OF ANSWER"]
@@ -267,7 +267,7 @@ def _stops(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[
     yield Figure("stop sequences", what, "ns/token", taken, 1e9 / len(ids))
 
 
-def _threads(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _threads(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     text = next(iter(settings.texts.values()))[:200_000]
     ids = peers["ffwd"].encode(text)
     size = len(text.encode())
@@ -289,7 +289,7 @@ def _threads(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterato
         yield Figure("multithreaded decode", what, "Mtokens/s", taken, count * len(ids) / 1e6, True)
 
 
-def _scaling(peers: dict[str, Peer], settings: Settings, rounds: int) -> Iterator[Figure]:
+def _scaling(peers: dict[str, Peer], settings: ServingSettings, rounds: int) -> Iterator[Figure]:
     text = next(iter(settings.texts.values()))
     length = 1000
     while length <= min(settings.largest, len(text)):

@@ -17,7 +17,7 @@ from maskbench.conformance.grammars.cases import (
     read_corpus,
 )
 from maskbench.conformance.grammars.command import is_bad, verdict
-from maskbench.conformance.grammars.compare import CompareSettings, Comparison, default_peers
+from maskbench.conformance.grammars.compare import CompareSettings, GrammarComparison, default_peers
 from maskbench.conformance.grammars.expected import read_expected
 from maskbench.conformance.grammars.generated import generated
 from maskbench.documents import Whitespace
@@ -35,9 +35,11 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> EngineSetup:
     return EngineSetup(spec, Whitespace.FLEXIBLE)
 
 
-def comparison(setup: EngineSetup, subject: str) -> Comparison:
+def comparison(setup: EngineSetup, subject: str) -> GrammarComparison:
     """Few walks, so that all cases take seconds."""
-    return Comparison(CompareSettings(setup, subject, default_peers(), seed=1, walks=2, steps=25))
+    return GrammarComparison(
+        CompareSettings(setup, subject, default_peers(), seed=1, walks=2, steps=25)
+    )
 
 
 def test_the_corpus_is_large_and_small():
@@ -73,7 +75,7 @@ def test_examples_hold_for_the_peer(setup: EngineSetup, kind: str):
     """What the corpus says of its texts, somebody else's engine says too."""
     name = default_peers()[kind]
     engine = find(name)(setup)
-    encoder = examples.Encoder(setup.tokenizer)
+    encoder = examples.ContinuationEncoder(setup.tokenizer)
     (end,) = setup.tokenizer.eos_token_ids
     wrong = []
     judged = 0

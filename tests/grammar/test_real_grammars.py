@@ -12,7 +12,7 @@ from maskbench.conformance.grammars.real import FORMATS, NAMES, read_real
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup, find
 from maskbench.figures.records import record_of
-from maskbench.speed.grammars.measure import Contestant, measure
+from maskbench.speed.grammars.measure import GrammarEngine, measure
 from maskbench.tokenizer import OutputEncoder, resolve
 
 # Of each grammar, a piece that no form of it has; it is put into the middle of a document.
@@ -63,7 +63,7 @@ def test_a_document_that_is_refused_is_no_figure(setup: EngineSetup):
     grammar = read_real("json")
     other = read_real("sql")
     wrong = type(grammar)("json", grammar.forms, other.documents)
-    contestant = Contestant("ffwd", "lark")
+    contestant = GrammarEngine("ffwd", "lark")
     found = measure([contestant], [wrong], setup, rounds=1, advance=lambda: None)
     figures = found["json"][contestant]
     assert figures.first is None

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from maskbench import packaged
 from maskbench.__main__ import main
-from maskbench.canonicality.counts import Forced, Miss, RefusedTokenError, Walk, count_forced
+from maskbench.canonicality.counts import Forced, ForcedWalk, Miss, RefusedTokenError, count_forced
 from maskbench.figures.records import record_of
 from maskbench.pool import Lost, Pool, PoolStartError
 from maskbench.tokenizer import OutputEncoder, resolve, train_builtin
@@ -32,7 +32,7 @@ def walk_of(forced_at):
         taken.append(token)
         return token != 99
 
-    return Walk(accept, lambda: forced_at.get(len(taken), []))
+    return ForcedWalk(accept, lambda: forced_at.get(len(taken), []))
 
 
 def counts(forced):

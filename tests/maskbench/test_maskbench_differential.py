@@ -35,10 +35,10 @@ from maskbench.conformance.differential.draws import (
     Repeat,
     RuleNode,
     Sequence,
-    Text,
+    VerbatimText,
 )
-from maskbench.conformance.differential.grammar_case import DrawnGrammar, GrammarCase
-from maskbench.conformance.differential.journal import Journal, JournalError, plain
+from maskbench.conformance.differential.grammar_case import DrawnGrammar, RecognisedCase
+from maskbench.conformance.differential.journal import CaseJournal, CaseJournalError, plain
 from maskbench.conformance.differential.lexed_case import LexedCase
 from maskbench.conformance.differential.order import UnclearOrderError, in_declared_order
 from maskbench.conformance.differential.recognisers import (
@@ -147,10 +147,10 @@ def test_each_rule_is_found_in_small_data(engines: Engines, case: dict[str, Any]
     else:
         subject = contestant(engines, SUBJECT, "lark", case["lark"])
         peer = contestant(engines, PEER, "lark", case["lark"])
-        node = Not(Text("a"))
-        assert LarkWriter().terminal(Not(Text("a"))) == 'start: T\nT: ~("a")\n'
+        node = Not(VerbatimText("a"))
+        assert LarkWriter().terminal(Not(VerbatimText("a"))) == 'start: T\nT: ~("a")\n'
         drawn = DrawnGrammar("lark", case["lark"], AutomatonRecogniser(node))
-        GrammarCase(drawn, report, random.Random(1)).look(subject, peer, prefix, token)
+        RecognisedCase(drawn, report, random.Random(1)).look(subject, peer, prefix, token)
     assert list(report.classes) == [case["found"]]
     assert not report.findings
 
@@ -204,22 +204,22 @@ def test_a_mask_that_lacks_a_token_of_its_own_grammar_is_a_finding(engines: Engi
 )
 def test_a_wrong_grammar_is_a_finding(engines: Engines, said: str, compiled: str, what: set[str]):
     nodes = {
-        "a|b": Choice((Text("a"), Text("b"))),
-        "(ab){2}": Repeat(Text("ab"), 2, 2),
+        "a|b": Choice((VerbatimText("a"), VerbatimText("b"))),
+        "(ab){2}": Repeat(VerbatimText("ab"), 2, 2),
     }
     report = CaseReport(0, "case")
     drawn = DrawnGrammar("regex", said, AutomatonRecogniser(nodes[said]))
     subject = contestant(engines, SUBJECT, "regex", compiled)
     peer = contestant(engines, PEER, "regex", said)
-    GrammarCase(drawn, report, random.Random(1)).walks(subject, peer, 6)
+    RecognisedCase(drawn, report, random.Random(1)).walks(subject, peer, 6)
     assert {finding.what for finding in report.findings} == what
 
 
 def test_what_both_get_wrong_is_a_finding(engines: Engines):
     report = CaseReport(0, "case")
-    drawn = DrawnGrammar("regex", "a", AutomatonRecogniser(Text("b")))
+    drawn = DrawnGrammar("regex", "a", AutomatonRecogniser(VerbatimText("b")))
     both = [contestant(engines, name, "regex", "a") for name in (SUBJECT, PEER)]
-    GrammarCase(drawn, report, random.Random(1)).walks(*both, 4)
+    RecognisedCase(drawn, report, random.Random(1)).walks(*both, 4)
     assert "both are wrong" in {finding.what for finding in report.findings}
 
 
@@ -297,11 +297,13 @@ def test_drawn_grammars_are_read_by_everybody(engines: Engines):
 
 
 def test_recognisers_decide_within_characters():
-    rules = (Choice((Sequence((Text("é"), RuleNode(0), Text("b"))), Text(""))),)
+    rules = (
+        Choice((Sequence((VerbatimText("é"), RuleNode(0), VerbatimText("b"))), VerbatimText(""))),
+    )
     earley = EarleyRecogniser(rules)
     assert ParserWriter().rules(rules) == 'start: r0\nr0: "é" r0 "b" | ()\n'
     assert GbnfWriter().rules(rules) == 'root ::= r0\nr0 ::= "é" r0 "b" | ""\n'
-    automaton = AutomatonRecogniser(Repeat(Choice((Text("é"), Chars(("a",), True))), 2, 3))
+    automaton = AutomatonRecogniser(Repeat(Choice((VerbatimText("é"), Chars(("a",), True))), 2, 3))
     assert earley.accepts("ééb" + "b")
     assert not earley.accepts("ééb")
     assert [earley.allows(text) for text in (b"\xc3", b"\xc3\xa9b", b"\xc2", b"b")] == [
@@ -320,7 +322,13 @@ def test_recognisers_decide_within_characters():
 
 
 def test_a_regular_expression_is_written_for_three_dialects():
-    node = Sequence((Text("-\\"), Choice((Chars((), True), Text("a"))), Repeat(Text("b"), 2, None)))
+    node = Sequence(
+        (
+            VerbatimText("-\\"),
+            Choice((Chars((), True), VerbatimText("a"))),
+            Repeat(VerbatimText("b"), 2, None),
+        )
+    )
     assert as_regex(node) == r"\-\\(.|a)(b){2,}"
     assert GbnfWriter().write(node) == r'"-\\" ([^\n] | "a") ("b"){2,}'
     assert ParserWriter().write(node) == r'"-" "\\" (/./ | "a") ("b")~2 ("b")*'
@@ -367,15 +375,15 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path):
     report.findings.append(
         Finding("case lost", "", "", {}, b"\xff", None, ("peer",), "it was killed")
     )
-    Journal(file, {"seed": 1}).add("bytes", report)
+    CaseJournal(file, {"seed": 1}).add("bytes", report)
     with file.open("ab") as lines:
         lines.write(b'{"tokenizer": "byt')
-    again = Journal(file, {"seed": 1})
+    again = CaseJournal(file, {"seed": 1})
     assert again.done == {"bytes": [report]}
     again.add("bytes", report)
-    assert Journal(file, {"seed": 1}).done == {"bytes": [report, report]}
-    with pytest.raises(JournalError, match="of another run"):
-        Journal(file, {"seed": 2})
+    assert CaseJournal(file, {"seed": 1}).done == {"bytes": [report, report]}
+    with pytest.raises(CaseJournalError, match="of another run"):
+        CaseJournal(file, {"seed": 2})
 
 
 def test_the_command(tmp_path: Path):

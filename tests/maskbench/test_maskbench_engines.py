@@ -16,7 +16,7 @@ from maskbench.engines.base import Engine, RefusedError
 from maskbench.runner import RunSettings, run
 from maskbench.tokenizer import HuggingFaceEncoder, describe, resolve
 from maskbench.verdicts import Verdict
-from maskbench.walk import Walker
+from maskbench.walk import MaskTimer
 
 PLAIN = ("builtin_person", "builtin_tree", "builtin_number_bounds", "builtin_tool_call_choice")
 
@@ -172,7 +172,7 @@ def test_known_verdicts(made, spec, name, known):
         for label, texts in ((True, valid), (False, invalid))
         for text in texts
     )
-    measured, _ = Walker(engine, spec.eos_token_ids).measure(
+    measured, _ = MaskTimer(engine, spec.eos_token_ids).measure(
         Job(0, "known", json.dumps(schema), documents)
     )
     assert (measured.refused, measured.failed) == (None, None)
@@ -252,7 +252,7 @@ def test_property_orders_are_two_engines_of_one_run(made, spec):
     swapped = array("i", HuggingFaceEncoder(spec).encode('{"on":true,"x":1}'))
     job = Job(0, "swapped", json.dumps(POINT), (Document(True, swapped),))
     outcomes = {
-        name: Walker(made(name), spec.eos_token_ids).measure(job)[0].documents[0].outcome.value
+        name: MaskTimer(made(name), spec.eos_token_ids).measure(job)[0].documents[0].outcome.value
         for name in ("ffwd", "ffwd-any", "lm-format-enforcer", "llguidance")
     }
     assert outcomes == {
@@ -268,7 +268,7 @@ def test_strict_xgrammar_allows_no_member_that_is_not_named(made, spec):
     schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     job = Job(0, "open", json.dumps(schema), (Document(True, more),))
     outcomes = [
-        Walker(made(name), spec.eos_token_ids).measure(job)[0].documents[0].outcome.value
+        MaskTimer(made(name), spec.eos_token_ids).measure(job)[0].documents[0].outcome.value
         for name in ("xgrammar", "xgrammar-compliant")
     ]
     assert outcomes == ["rejected", "accepted"]
@@ -296,7 +296,7 @@ def test_what_an_engine_says_of_a_schema_that_it_does_not_take(made):
 )
 def test_an_engine_that_stumbles_has_not_refused(made, spec, name, schema):
     """An error of its own while compiling is a failure, since it says nothing of the schema."""
-    measured, _ = Walker(made(name), spec.eos_token_ids).measure(
+    measured, _ = MaskTimer(made(name), spec.eos_token_ids).measure(
         Job(0, "x", json.dumps(schema), ())
     )
     assert measured.refused is None
@@ -308,7 +308,7 @@ def test_an_error_that_lm_format_enforcer_only_logs_is_a_problem(made, spec):
     schema = {"type": "object", "properties": {"a": {"enum": [None, 1]}}, "required": ["a"]}
     text = array("i", HuggingFaceEncoder(spec).encode('{"a":1}'))
     job = Job(0, "nested", json.dumps(schema), (Document(True, text),))
-    measured, _ = Walker(made("lm-format-enforcer"), spec.eos_token_ids).measure(job)
+    measured, _ = MaskTimer(made("lm-format-enforcer"), spec.eos_token_ids).measure(job)
     assert measured.documents[0].outcome.value == "failed"
     assert "Unsupported enum type" in measured.documents[0].problem
 
@@ -340,7 +340,7 @@ def test_consistent_whitespace_is_one_layout_that_the_text_chooses(made, spec):
     documents = tuple(Document(True, array("i", encoder.encode(t))) for t in (*texts, *mixed))
     engine = made("ffwd-any", whitespace=Whitespace.CONSISTENT)
     job = Job(0, "layouts", json.dumps(POINT), documents)
-    measured, _ = Walker(engine, spec.eos_token_ids).measure(job)
+    measured, _ = MaskTimer(engine, spec.eos_token_ids).measure(job)
     outcomes = [document.outcome.value for document in measured.documents]
     assert outcomes == ["accepted"] * len(texts) + ["rejected"] * len(mixed)
 
@@ -373,7 +373,7 @@ def test_every_engine_passes_plain_schemas(spec, cases, name, whitespace, tmp_pa
 
 def test_ffwd_is_never_wrong_on_the_corpus(spec, cases):
     engine = find("ffwd")(EngineSetup(spec, Whitespace.FLEXIBLE))
-    walker = Walker(engine, spec.eos_token_ids)
+    walker = MaskTimer(engine, spec.eos_token_ids)
     forced = tokens = 0
     for case, job in zip(cases, jobs_of(cases, spec, Whitespace.FLEXIBLE), strict=True):
         measured, compiled = walker.measure(job)

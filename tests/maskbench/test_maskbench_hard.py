@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from maskbench.__main__ import main
 from maskbench.figures.records import record_of
 from maskbench.speed.hard import cases
-from maskbench.speed.hard.measure import Column, Figures, Measured
+from maskbench.speed.hard.measure import HardColumn, HardFigures, MeasuredCase
 
 GENERATED = cases.generate()
 
@@ -39,15 +39,15 @@ def test_cases_are_as_large_as_they_say():
 
 
 def figures(first, slowest):
-    return Figures("passed", None, first, 2, {"max": slowest})
+    return HardFigures("passed", None, first, 2, {"max": slowest})
 
 
 def test_ratios_are_of_cases_that_both_pass():
-    refused = Figures("refused", "why", None, 0, None)
-    case = Measured("x", "", 1, {"a": figures(2.0, 4.0), "b": figures(10.0, 2.0), "c": refused})
-    assert case.ratio("a", "b", Column(None)) == 5.0
-    assert case.ratio("a", "b", Column("max")) == 0.5
-    assert case.ratio("a", "c", Column("max")) is None
+    refused = HardFigures("refused", "why", None, 0, None)
+    case = MeasuredCase("x", "", 1, {"a": figures(2.0, 4.0), "b": figures(10.0, 2.0), "c": refused})
+    assert case.ratio("a", "b", HardColumn(None)) == 5.0
+    assert case.ratio("a", "b", HardColumn("max")) == 0.5
+    assert case.ratio("a", "c", HardColumn("max")) is None
 
 
 def test_ffwd_passes_what_is_made_here(tmp_path):

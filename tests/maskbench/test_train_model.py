@@ -15,7 +15,7 @@ from ffwd.model.texts import Words
 from maskbench.__main__ import main
 from maskbench.tools.train_model.training import (
     IGNORED,
-    Settings,
+    TrainingSettings,
     batches,
     encode,
     new_model,
@@ -23,7 +23,7 @@ from maskbench.tools.train_model.training import (
     train,
 )
 
-SETTINGS = Settings(steps=2, warm_up=1, decay=1, batch_tokens=400, processes=1)
+SETTINGS = TrainingSettings(steps=2, warm_up=1, decay=1, batch_tokens=400, processes=1)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_batches_follow_their_seed(tokenizer):
 
 def test_the_first_weights_copy(tokenizer):
     """After `a b c … a b`, the most likely token is mostly `c`, before anything was learned."""
-    model = new_model(tokenizer, Settings())
+    model = new_model(tokenizer, TrainingSettings())
     ids = torch.randint(300, 2000, (8, 30), generator=torch.Generator().manual_seed(2))
     twice = torch.cat([ids, ids], dim=1)
     with torch.no_grad():
@@ -81,7 +81,7 @@ def test_training_lowers_the_loss_and_can_be_repeated(tokenizer):
 
 
 def test_the_rate_rises_stays_and_falls():
-    settings = Settings(steps=100, warm_up=10, decay=20)
+    settings = TrainingSettings(steps=100, warm_up=10, decay=20)
     rates = [rate_at(step, settings) for step in range(101)]
     assert rates[:10] == sorted(rates[:10])
     assert set(rates[10:80]) == {1.0}

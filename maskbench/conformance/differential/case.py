@@ -11,7 +11,7 @@ from maskbench.conformance.differential.reports import CaseReport, Finding
 from maskbench.conformance.differential.side_by_side import Contestant, SideBySide, Spot, spot_at
 
 
-class Case:
+class DifferentialCase:
     """One schema or grammar, the subject, and the peer if it takes it."""
 
     _allowed_by: tuple[str, ...] = ("subject",)

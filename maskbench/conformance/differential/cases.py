@@ -11,7 +11,7 @@ from pathlib import Path
 import ffwd
 from maskbench.conformance.differential import grammar_case, lexed_case, schemas
 from maskbench.conformance.differential.court import Court
-from maskbench.conformance.differential.grammar_case import GrammarCase
+from maskbench.conformance.differential.grammar_case import RecognisedCase
 from maskbench.conformance.differential.reports import CaseReport, Finding
 from maskbench.conformance.differential.rules import FAMILIES
 from maskbench.conformance.differential.schema_case import SchemaCase, written
@@ -20,7 +20,7 @@ from maskbench.conformance.gates.walks import Tokens, byte_tokens
 from maskbench.conformance.grammars.cases import GrammarCase as CorpusCase
 from maskbench.conformance.grammars.cases import read_corpus
 from maskbench.conformance.grammars.command import is_bad, verdict
-from maskbench.conformance.grammars.compare import CompareSettings, Comparison
+from maskbench.conformance.grammars.compare import CompareSettings, GrammarComparison
 from maskbench.conformance.grammars.expected import read_expected
 from maskbench.conformance.grammars.generated import generated
 from maskbench.data import BUILTIN_CORPUS, Source, read_sources
@@ -107,7 +107,7 @@ class Cases:
         self._schemas: list[Source] = read_sources(settings.schemas)
         self._grammars: list[CorpusCase] = [*read_corpus(), *generated()]
         self._expected = read_expected()
-        self._comparison: Comparison | None = None
+        self._comparison: GrammarComparison | None = None
 
     def __call__(self, task: CaseTask) -> CaseReport:
         """Run a case. Everything except a refusal or a documented limit is a finding."""
@@ -185,7 +185,7 @@ class Cases:
             report.findings.append(finding)
             return
         try:
-            GrammarCase(drawn, report, source).walks(subject, peer, _GRAMMAR_WALKS)
+            RecognisedCase(drawn, report, source).walks(subject, peer, _GRAMMAR_WALKS)
         except ffwd.LimitExceededError:
             raise
         except ffwd.FfwdError as error:
@@ -214,7 +214,7 @@ class Cases:
         peers = dict.fromkeys(("lark", "regex"), PEER)
         if self._comparison is None:
             setup = EngineSetup(self._settings.tokenizer, Whitespace.FLEXIBLE)
-            self._comparison = Comparison(
+            self._comparison = GrammarComparison(
                 CompareSettings(setup, SUBJECT, peers, 0, _CORPUS_WALKS, _CORPUS_STEPS)
             )
         case = source.choice([case for case in self._grammars if case.kind in peers])

@@ -24,7 +24,7 @@ from maskbench.tokenizer import BYTES_NAME, TokenizerSpec, resolve
 
 if TYPE_CHECKING:
     from maskbench.conformance.differential.cases import CaseTask
-    from maskbench.conformance.differential.journal import Journal
+    from maskbench.conformance.differential.journal import CaseJournal
     from maskbench.conformance.differential.reports import CaseReport, Finding
 
 _REASONS = 12
@@ -74,7 +74,7 @@ def differential_command(
     ffwd's fault, or that no rule explains, is a finding, and the command ends with status 1.
     """
     from maskbench.conformance.differential.cases import PEER, SUBJECT
-    from maskbench.conformance.differential.journal import Journal
+    from maskbench.conformance.differential.journal import CaseJournal
 
     with commands.workplace() as scratch:
         specs = [resolve(name, scratch) for name in names]
@@ -89,7 +89,7 @@ def differential_command(
                 for name in (SUBJECT, PEER)
             },
         }
-        journal = Journal(out, about)
+        journal = CaseJournal(out, about)
         for spec in specs:
             deadline = monotonic() + minutes * 60 / len(specs)
             seeds = _seeds(seed, wanted, cases, len(journal.done.get(spec.name, ())))
@@ -118,7 +118,7 @@ def _seeds(seed: int, wanted: int | None, cases: int | None, done: int) -> Itera
 
 
 def _run(
-    journal: Journal,
+    journal: CaseJournal,
     spec: TokenizerSpec,
     schemas: Path,
     families: tuple[str, ...],
@@ -172,7 +172,7 @@ def _settled(task: CaseTask, answer: CaseReport | Lost, why: str | None) -> Case
     return answer
 
 
-def _summary(journal: Journal, about: dict[str, Any]) -> dict[str, Any]:
+def _summary(journal: CaseJournal, about: dict[str, Any]) -> dict[str, Any]:
     from maskbench.conformance.differential.journal import plain
     from maskbench.conformance.differential.reports import OF_ONE, merged
 
@@ -191,7 +191,7 @@ def _summary(journal: Journal, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(
-    console: Console, journal: Journal, summary: dict[str, Any], show: int, schemas: Path
+    console: Console, journal: CaseJournal, summary: dict[str, Any], show: int, schemas: Path
 ) -> None:
     columns = ["cases", "walks", "states", "alone", "bits", "differing_states", "differing_bits"]
     columns += ["examined", "verdicts"]

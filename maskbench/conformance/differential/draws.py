@@ -12,7 +12,7 @@ _FEW = ("a", "b", "c", "1")
 
 
 @dataclass(frozen=True)
-class Text:
+class VerbatimText:
     """A verbatim text; empty only as a separate alternative."""
 
     text: str
@@ -78,7 +78,7 @@ class Terminal:
     number: int
 
 
-Node = Terminal | Text | Chars | Sequence | Choice | Repeat | Both | Not | RuleNode
+Node = Terminal | VerbatimText | Chars | Sequence | Choice | Repeat | Both | Not | RuleNode
 
 
 def draw_regular(source: random.Random, depth: int = 4) -> Node:
@@ -164,7 +164,7 @@ class _Draw:
             case "choice":
                 options = [self.node(depth - 1) for _ in range(source.randint(2, 3))]
                 if source.random() < 0.15:
-                    options.append(Text(""))
+                    options.append(VerbatimText(""))
                 return Choice(tuple(options))
             case _:
                 least, most = source.choice(
@@ -181,13 +181,13 @@ class _Draw:
                 case "terminal":
                     return Terminal(source.randrange(self._terminals))
                 case _:
-                    return Text("".join(source.choices(_FEW, k=source.choice((1, 1, 2)))))
+                    return VerbatimText("".join(source.choices(_FEW, k=source.choice((1, 1, 2)))))
         if self._rules and source.random() < 0.45:
             return RuleNode(source.randrange(self._rules))
         chance = source.random()
         if chance < 0.5:
             letters = self._letters if source.random() < 0.8 else PUNCTUATION
-            return Text("".join(source.choices(letters, k=source.choice((1, 1, 1, 2, 3)))))
+            return VerbatimText("".join(source.choices(letters, k=source.choice((1, 1, 1, 2, 3)))))
         if chance < 0.9 or self._rules:
             return Chars(tuple(source.sample(self._letters, source.randint(1, 4))), chance > 0.8)
         return Chars((), negated=True)
@@ -196,7 +196,7 @@ class _Draw:
 def listed(node: Node) -> frozenset[str]:
     """Return the characters that a language names; it treats all others equally."""
     match node:
-        case Text(text):
+        case VerbatimText(text):
             return frozenset(text)
         case Chars(chars, negated):
             return frozenset(chars) | ({"\n"} if negated and not chars else set())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from maskbench.conformance.differential.case import Case
+from maskbench.conformance.differential.case import DifferentialCase
 from maskbench.conformance.differential.draws import draw_regular, draw_rules, draw_terminal
 from maskbench.conformance.differential.recognisers import (
     AutomatonRecogniser,
@@ -55,7 +55,7 @@ def draw(source: random.Random, family: str) -> DrawnGrammar:
             return DrawnGrammar(kind, text, recogniser)
 
 
-class GrammarCase(Case):
+class RecognisedCase(DifferentialCase):
     """One grammar, whose recogniser decides."""
 
     def __init__(self, drawn: DrawnGrammar, report: CaseReport, source: random.Random) -> None:

@@ -15,15 +15,18 @@ from maskbench.errors import InputError
 FORMAT = "maskbench-differential-1"
 
 
-class JournalError(InputError, ValueError):
+class CaseJournalError(InputError, ValueError):
     """A file that a run cannot continue; the message says why and what would work."""
 
 
-class Journal:
+class CaseJournal:
     """A file of JSON lines: first what the run is, then its cases by tokenizer and number."""
 
     def __init__(self, file: Path | None, about: Mapping[str, Any]) -> None:
-        """Read the existing records. Nothing is written without a file. Raises `JournalError`."""
+        """Read the existing records and write nothing if there is no file.
+
+        Raises `CaseJournalError`.
+        """
         self.done: dict[str, list[CaseReport]] = {}
         """By tokenizer; the number of a case is its position."""
 
@@ -35,7 +38,7 @@ class Journal:
         # Anything after the last line break was incomplete when the run ended.
         whole = [line.decode() for line in lines[:-1]]
         if whole and whole[0] != head:
-            raise JournalError(
+            raise CaseJournalError(
                 f"{file} is of another run: {whole[0][:300]}. "
                 "Give the same options, or another file"
             )

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 import ffwd
-from maskbench.conformance.differential.case import Case
+from maskbench.conformance.differential.case import DifferentialCase
 from maskbench.conformance.differential.draws import draw_lexed
 from maskbench.conformance.differential.reports import CaseReport
 from maskbench.conformance.differential.side_by_side import Contestant, Spot
@@ -30,7 +30,7 @@ def draw(source: random.Random) -> str:
     return LarkWriter().lexed(draw_lexed(source))
 
 
-class LexedCase(Case):
+class LexedCase(DifferentialCase):
     """One grammar, which only the two decide."""
 
     _allowed_by = ()

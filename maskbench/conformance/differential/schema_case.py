@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import ffwd
-from maskbench.conformance.differential.case import Case
+from maskbench.conformance.differential.case import DifferentialCase
 from maskbench.conformance.differential.court import (
     Court,
     Judgement,
@@ -36,7 +36,7 @@ _LACKS = {NUMBERS: "number", PLAIN: "number", STRINGS: "character", SPACE: "whit
 _NARROWER = {NUMBERS: "exponent", STRINGS: "escape", SPACE: "whitespace"}
 
 
-class SchemaCase(Case):
+class SchemaCase(DifferentialCase):
     """One schema, which both validators decide."""
 
     def __init__(

@@ -17,14 +17,14 @@ from maskbench.conformance.differential.draws import (
     RuleNode,
     Sequence,
     Terminal,
-    Text,
+    VerbatimText,
 )
 
 
 def as_regex(node: Node) -> str:
     """In the common subset of the dialects of Rust, Python and interegular."""
     match node:
-        case Text(text):
+        case VerbatimText(text):
             return "".join("\\" + char if char in "\\-" else char for char in text) or "()"
         case Chars(chars, negated):
             return f"[{'^' if negated else ''}{''.join(chars)}]" if chars else "."
@@ -72,7 +72,7 @@ class LarkWriter:
     def write(self, node: Node) -> str:
         """Return one expression."""
         match node:
-            case Text(text):
+            case VerbatimText(text):
                 return json.dumps(text, ensure_ascii=False)
             case Chars():
                 return f"/{as_regex(node)}/"
@@ -101,7 +101,7 @@ class ParserWriter(LarkWriter):
     def write(self, node: Node) -> str:
         """Return one expression."""
         match node:
-            case Text(text):
+            case VerbatimText(text):
                 return " ".join(json.dumps(char, ensure_ascii=False) for char in text) or "()"
             case Repeat(inner, least, most) if _quantifier(least, most).startswith("{"):
                 written = f"({self.write(inner)})"
@@ -124,7 +124,7 @@ class GbnfWriter:
     def write(self, node: Node) -> str:
         """Return one expression."""
         match node:
-            case Text(text):
+            case VerbatimText(text):
                 return '"' + "".join(self._ESCAPES.get(char, char) for char in text) + '"'
             case Chars(chars, negated):
                 return f"[{'^' if negated else ''}{''.join(chars)}]" if chars else r"[^\n]"

@@ -14,9 +14,9 @@ from rich.table import Table
 from maskbench import commands, options, results
 from maskbench.conformance.grammars.cases import KINDS, GrammarCase, read_corpus
 from maskbench.conformance.grammars.compare import (
-    CaseReport,
     CompareSettings,
-    Comparison,
+    GrammarComparison,
+    GrammarReport,
     default_peers,
 )
 from maskbench.conformance.grammars.expected import Expected, read_expected
@@ -103,7 +103,7 @@ def grammars_command(
         raise SystemExit(1)
 
 
-def verdict(report: CaseReport, expected: Expected | None, subject: str) -> str:
+def verdict(report: GrammarReport, expected: Expected | None, subject: str) -> str:
     """Return the result of a case, in a word or two; its `is_bad` marks a failure."""
     if report.skipped is not None:
         return "skipped"
@@ -137,17 +137,21 @@ def _run(
     processes: int,
     time_limit: float,
     scratch: Path,
-) -> list[CaseReport]:
-    reports: dict[str, CaseReport] = {}
+) -> list[GrammarReport]:
+    reports: dict[str, GrammarReport] = {}
     with (
         progress(len(cases), [settings.setup.tokenizer.name]) as advance,
         Pool(
-            Comparison, settings, processes=processes, time_limit_s=time_limit, scratch=scratch
+            GrammarComparison,
+            settings,
+            processes=processes,
+            time_limit_s=time_limit,
+            scratch=scratch,
         ) as pool,
     ):
         for case, answer in pool.run(cases):
             if isinstance(answer, Lost):
-                answer = CaseReport(
+                answer = GrammarReport(
                     case.name, case.kind, settings.peers[case.kind], gave_up=answer.why
                 )
             reports[case.name] = answer
@@ -158,7 +162,7 @@ def _run(
 def _show(
     console: Console,
     name: str,
-    reports: list[CaseReport],
+    reports: list[GrammarReport],
     verdicts: dict[str, str],
     show: int,
 ) -> None:
@@ -192,7 +196,7 @@ def _show(
             console.print(f"  {' '.join(report.gave_up.split())[:300]}", markup=False)
 
 
-def _plain(report: CaseReport) -> dict[str, Any]:
+def _plain(report: GrammarReport) -> dict[str, Any]:
     plain = asdict(report)
     for difference in plain["differences"]:
         difference["text"] = difference["text"].decode(errors="replace")

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskbench.conformance.grammars.cases import GrammarCase
-from maskbench.conformance.grammars.examples import TOKENS, Encoder, mutated
+from maskbench.conformance.grammars.examples import TOKENS, ContinuationEncoder, mutated
 from maskbench.engines import Engine, EngineSetup, find
 from maskbench.engines.base import Compiled, RefusedError, Session, token_texts
 from maskbench.tokenizer import BYTES_NAME
@@ -57,7 +57,7 @@ class Difference:
 
 
 @dataclass
-class CaseReport:
+class GrammarReport:
     """The result of one case."""
 
     name: str
@@ -76,28 +76,28 @@ class CaseReport:
     skipped: str | None = None
 
 
-class Comparison:
+class GrammarComparison:
     """Lives in a process of its own, with both engines."""
 
     def __init__(self, settings: CompareSettings) -> None:
         self._settings = settings
         spec = settings.setup.tokenizer
         self._engines: dict[str, Engine] = {}
-        self._encoder = Encoder(spec)
+        self._encoder = ContinuationEncoder(spec)
         self._texts = token_texts(spec)
         self._ends = frozenset(spec.eos_token_ids)
         # XGrammar reads the names of special tokens as text.
         texts = [text is not None or token in self._ends for token, text in enumerate(self._texts)]
         self._is_text = np.array(texts, dtype=np.uint8)
 
-    def __call__(self, case: GrammarCase, seed: int | None = None) -> CaseReport:
+    def __call__(self, case: GrammarCase, seed: int | None = None) -> GrammarReport:
         """Compile the case for both and walks; ends with the first difference.
 
         `seed` takes the place of that of the settings.
         """
         settings = self._settings
         peer = settings.peers[case.kind]
-        report = CaseReport(case.name, case.kind, peer)
+        report = GrammarReport(case.name, case.kind, peer)
         if not self._encoder.knows(case):
             report.skipped = "the vocabulary lacks its special tokens"
             return report
@@ -126,7 +126,7 @@ class Comparison:
             return error.detail
 
     def _check_examples(
-        self, case: GrammarCase, name: str, compiled: Compiled, report: CaseReport
+        self, case: GrammarCase, name: str, compiled: Compiled, report: GrammarReport
     ) -> None:
         # Ids of tokens are bytes only where every byte is one.
         if TOKENS in case.tags and self._settings.setup.tokenizer.name != BYTES_NAME:
@@ -146,7 +146,7 @@ class Comparison:
         return any(bits[end] for end in self._ends)
 
     def _walk_all(
-        self, case: GrammarCase, compiled: dict[str, Compiled], report: CaseReport, seed: int
+        self, case: GrammarCase, compiled: dict[str, Compiled], report: GrammarReport, seed: int
     ) -> None:
         source = random.Random(f"{seed} {case.name}")
         examples = [*case.accepted, *case.rejected]
@@ -181,7 +181,7 @@ class Comparison:
         walk: str,
         follower: _Follower | _Wanderer,
         compiled: dict[str, Compiled],
-        report: CaseReport,
+        report: GrammarReport,
     ) -> None:
         report.walks += 1
         names = list(compiled)
@@ -290,4 +290,4 @@ def default_peers() -> dict[str, str]:
     return {"lark": lark, "regex": lark, "gbnf": "xgrammar", "ebnf": "xgrammar"}
 
 
-__all__ = ["CaseReport", "CompareSettings", "Comparison", "Difference", "default_peers"]
+__all__ = ["CompareSettings", "Difference", "GrammarComparison", "GrammarReport", "default_peers"]

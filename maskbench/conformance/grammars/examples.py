@@ -31,7 +31,7 @@ _PLACEHOLDERS = {
 }
 
 
-class Encoder:
+class ContinuationEncoder:
     """Texts as a tokenizer writes them in the middle of an output."""
 
     def __init__(self, spec: TokenizerSpec) -> None:

@@ -25,24 +25,24 @@ NUMBER: /[0-9]+/
 
 
 @dataclass(frozen=True)
-class Text:
+class SoakDocument:
     """A schema, and a document that it admits."""
 
     request: GrammarRequest
     document: str
 
 
-def document(source: random.Random) -> Text:
+def document(source: random.Random) -> SoakDocument:
     """Return a document of the built-in corpus, or one with random values."""
     if source.random() < 0.5:
         case = source.choice(_CASES)
         data = source.choice([test.data for test in case.tests if test.valid])
         request = GrammarRequest("json", json.dumps(case.schema), property_order="any")
-        return Text(request, json.dumps(data, ensure_ascii=False))
+        return SoakDocument(request, json.dumps(data, ensure_ascii=False))
     output = source.choice(OUTPUTS)
     pieces = islice(output.pieces(Draw(source)), source.randint(1, 20))
     request = GrammarRequest("json", json.dumps(output.schema), property_order="any")
-    return Text(request, "".join((output.first, *pieces, output.last)))
+    return SoakDocument(request, "".join((output.first, *pieces, output.last)))
 
 
 def fixed() -> list[GrammarRequest]:

@@ -24,14 +24,14 @@ Bitmask = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Place:
+class Excerpt:
     """A schema, and the tokens of a part of a document."""
 
     schema: str
     tokens: list[int]
 
 
-def places(jobs: list[Job], vocabulary: ffwd.Vocabulary) -> list[Place]:
+def places(jobs: list[Job], vocabulary: ffwd.Vocabulary) -> list[Excerpt]:
     """Return every eighth place of documents that ffwd takes, those of one schema together."""
     found = []
     for job in jobs:
@@ -42,11 +42,11 @@ def places(jobs: list[Job], vocabulary: ffwd.Vocabulary) -> list[Place]:
         for document in job.documents:
             tokens = document.tokens.tolist()
             if document.valid and grammar.matcher().validate_tokens(tokens) == len(tokens):
-                found += [Place(job.schema, tokens[:end]) for end in range(0, len(tokens), 8)]
+                found += [Excerpt(job.schema, tokens[:end]) for end in range(0, len(tokens), 8)]
     return found
 
 
-def _cycle(found: list[Place], shared: bool) -> Iterator[Place]:
+def _cycle(found: list[Excerpt], shared: bool) -> Iterator[Excerpt]:
     if not shared:
         return itertools.cycle(found)
     schemas = [place.schema for place in found]
@@ -55,7 +55,7 @@ def _cycle(found: list[Place], shared: bool) -> Iterator[Place]:
 
 
 def matchers(
-    found: list[Place], vocabulary: ffwd.Vocabulary, rows: int, shared: bool
+    found: list[Excerpt], vocabulary: ffwd.Vocabulary, rows: int, shared: bool
 ) -> list[ffwd.Matcher]:
     """Return a matcher for each row, on grammars without cached masks."""
     grammars: dict[tuple[str, int], ffwd.CompiledGrammar] = {}

@@ -16,7 +16,7 @@ from maskbench.conformance.grammars.real import FORMATS, NAMES, read_real
 from maskbench.documents import Whitespace
 from maskbench.engines import EngineSetup
 from maskbench.progress import progress
-from maskbench.speed.grammars.measure import Contestant, Figures, measure
+from maskbench.speed.grammars.measure import GrammarEngine, GrammarFigures, measure
 from maskbench.tokenizer import TokenizerSpec, resolve
 
 FORMAT = "maskbench-grammars-speed-1"
@@ -49,7 +49,7 @@ def grammars_speed_command(
 ) -> None:
     """Measure engines on grammars of JSON, Python expressions, SQL and C, in turns."""
     try:
-        contestants = [Contestant.parse(part) for part in options.names(engine_list)]
+        contestants = [GrammarEngine.parse(part) for part in options.names(engine_list)]
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if unknown := {contestant.format for contestant in contestants} - set(FORMATS):
@@ -96,7 +96,7 @@ def grammars_speed_command(
     commands.save(document, out, console)
 
 
-def _rows(found: dict[str, dict[Contestant, Figures]]) -> list[list[str]]:
+def _rows(found: dict[str, dict[GrammarEngine, GrammarFigures]]) -> list[list[str]]:
     """Return a row for each grammar and contestant; ratios are to the first contestant."""
     rows = []
     for grammar, by_engine in found.items():
@@ -128,7 +128,7 @@ _TITLES = (
 
 
 def _show(
-    console: Console, spec: TokenizerSpec, found: dict[str, dict[Contestant, Figures]]
+    console: Console, spec: TokenizerSpec, found: dict[str, dict[GrammarEngine, GrammarFigures]]
 ) -> None:
     console.print(
         f"{spec.name}: µs of mask + accept; in brackets, how many times as long as the first; "
@@ -145,7 +145,7 @@ def _show(
     console.print(table)
 
 
-def as_markdown(spec: TokenizerSpec, found: dict[str, dict[Contestant, Figures]]) -> str:
+def as_markdown(spec: TokenizerSpec, found: dict[str, dict[GrammarEngine, GrammarFigures]]) -> str:
     """Return the same as a table of Markdown."""
     lines = [f"{spec.name}", "", f"| {' | '.join(_TITLES)} |", f"|{' --- |' * len(_TITLES)}"]
     lines += [f"| {' | '.join(row)} |" for row in _rows(found)]

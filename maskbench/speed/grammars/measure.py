@@ -25,14 +25,14 @@ Times = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Contestant:
+class GrammarEngine:
     """An engine with the form of a grammar that it reads, written `engine:format`."""
 
     engine: str
     format: str
 
     @classmethod
-    def parse(cls, text: str) -> Contestant:
+    def parse(cls, text: str) -> GrammarEngine:
         """Parse `engine:format`; raises `ValueError`."""
         engine, _, format = text.rpartition(":")
         if not engine or not format:
@@ -44,7 +44,7 @@ class Contestant:
 
 
 @dataclass
-class Figures:
+class GrammarFigures:
     """One contestant on one grammar. Times are in microseconds."""
 
     problem: str | None = None
@@ -72,20 +72,20 @@ class DocumentRefusedError(Exception):
 
 
 def measure(
-    contestants: Sequence[Contestant],
+    contestants: Sequence[GrammarEngine],
     grammars: Sequence[RealGrammar],
     setup: EngineSetup,
     *,
     rounds: int,
     advance: Callable[[], None],
-) -> dict[str, dict[Contestant, Figures]]:
+) -> dict[str, dict[GrammarEngine, GrammarFigures]]:
     """Measure by the grammar's name. Raises `MissingEngineError`."""
     encoder = OutputEncoder(setup.tokenizer)
     engines = {contestant: find(contestant.engine)(setup) for contestant in contestants}
-    found: dict[str, dict[Contestant, Figures]] = {}
+    found: dict[str, dict[GrammarEngine, GrammarFigures]] = {}
     for grammar in grammars:
         documents = [encoder.encode(text) for _, text in grammar.documents]
-        figures = {contestant: Figures() for contestant in contestants}
+        figures = {contestant: GrammarFigures() for contestant in contestants}
         runs = {contestant: _Runs() for contestant in contestants}
         for number in range(rounds):
             # Each is the first in its turn, since what ran before has warmed the processor.
@@ -100,7 +100,7 @@ def measure(
         for contestant, run in runs.items():
             if figures[contestant].problem is None:
                 first, second = (np.min(times, axis=0) for times in (run.first, run.second))
-                figures[contestant] = Figures(
+                figures[contestant] = GrammarFigures(
                     None, min(run.compile_us), len(first), describe_times(first),
                     describe_times(second),
                 )  # fmt: skip
@@ -110,7 +110,7 @@ def measure(
 
 def _round(
     engine: Engine,
-    contestant: Contestant,
+    contestant: GrammarEngine,
     grammar: RealGrammar,
     documents: Sequence[Sequence[int]],
     runs: _Runs,

@@ -18,17 +18,17 @@ from maskbench.progress import progress
 from maskbench.runner import RunSettings
 from maskbench.runs.settings import GIB
 from maskbench.speed.hard import cases as hard
-from maskbench.speed.hard.measure import Column, Measured, measure
+from maskbench.speed.hard.measure import HardColumn, MeasuredCase, measure
 from maskbench.tokenizer import HuggingFaceEncoder, resolve
 
 FORMAT = "maskbench-hard-1"
 
 # Title, and where the time is found.
-COLUMNS: tuple[tuple[str, Column], ...] = (
-    ("compile + first mask", Column(None)),
-    ("slowest mask", Column("max")),
-    ("p99", Column("p99")),
-    ("average", Column("avg")),
+COLUMNS: tuple[tuple[str, HardColumn], ...] = (
+    ("compile + first mask", HardColumn(None)),
+    ("slowest mask", HardColumn("max")),
+    ("p99", HardColumn("p99")),
+    ("average", HardColumn("avg")),
 )
 
 
@@ -116,7 +116,7 @@ def _real(console: Console, data: Path, ids: tuple[str, ...]) -> list[Case]:
     return [found[id] for id in ids if id in found]
 
 
-def _show(console: Console, found: list[Measured], engines: list[str]) -> None:
+def _show(console: Console, found: list[MeasuredCase], engines: list[str]) -> None:
     console.print(
         f"Times in µs, each time in an emptied store; in brackets, how many times longer than "
         f"{engines[0]}",
@@ -135,7 +135,7 @@ def _show(console: Console, found: list[Measured], engines: list[str]) -> None:
     console.print(table)
 
 
-def as_markdown(found: list[Measured], engines: list[str]) -> str:
+def as_markdown(found: list[MeasuredCase], engines: list[str]) -> str:
     """Return one row a case, with the engines' times beside each other."""
     titles = [f"{title}: {', '.join(engines)}" for title, _ in COLUMNS]
     lines = [f"| case | {' | '.join(titles)} |", f"|{' --- |' * (1 + len(titles))}"]
@@ -148,7 +148,7 @@ def as_markdown(found: list[Measured], engines: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _cell(case: Measured, subject: str, engine: str, of: Column) -> str:
+def _cell(case: MeasuredCase, subject: str, engine: str, of: HardColumn) -> str:
     figures = case.engines[engine]
     time = of(figures)
     if time is None:

@@ -18,7 +18,7 @@ from maskbench.verdicts import SchemaRecord, Verdict
 
 
 @dataclass(frozen=True)
-class Figures:
+class HardFigures:
     """One engine on one case. Times are in microseconds; None where there are none."""
 
     verdict: str
@@ -32,12 +32,12 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Column:
+class HardColumn:
     """One of the figures: compile + first mask, or a statistic of the masks."""
 
     statistic: str | None
 
-    def __call__(self, figures: Figures) -> float | None:
+    def __call__(self, figures: HardFigures) -> float | None:
         """Return the time in microseconds, if there is one."""
         if self.statistic is None:
             return figures.first_mask
@@ -45,15 +45,15 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCase:
     """One case on all engines, by their names."""
 
     name: str
     what: str
     schema_bytes: int
-    engines: dict[str, Figures]
+    engines: dict[str, HardFigures]
 
-    def ratio(self, subject: str, peer: str, of: Column) -> float | None:
+    def ratio(self, subject: str, peer: str, of: HardColumn) -> float | None:
         """Return how many times longer the peer takes, if both pass."""
         own, other = self.engines[subject], self.engines[peer]
         if own.verdict != "passed" or other.verdict != "passed":
@@ -74,7 +74,7 @@ def measure(
     *,
     rounds: int,
     progress: Callable[[str], None],
-) -> list[Measured]:
+) -> list[MeasuredCase]:
     """Run every case `rounds` times on every engine. Raises `EngineStartError`."""
     jobs = [
         prepare(case, number, encoder, Whitespace.FLEXIBLE).job
@@ -88,19 +88,19 @@ def measure(
         figures = {
             name: _figures([r for r in logs[name].records if r.index == number]) for name in engines
         }
-        found.append(Measured(case.id, what, len(jobs[number].schema), figures))
+        found.append(MeasuredCase(case.id, what, len(jobs[number].schema), figures))
     return found
 
 
-def _figures(records: Sequence[SchemaRecord]) -> Figures:
+def _figures(records: Sequence[SchemaRecord]) -> HardFigures:
     worst = next((r for r in records if r.verdict is not Verdict.PASSED), None)
     if worst is not None or not records:
         verdict = "interrupted" if worst is None else worst.verdict.value
         detail = None if worst is None else worst.reason or worst.detail
-        return Figures(verdict, detail, None, 0, None)
+        return HardFigures(verdict, detail, None, 0, None)
     first = [record.first_mask_us for record in records if record.first_mask_us is not None]
     times = np.min([_masks(record.mask_us) for record in records], axis=0)
-    return Figures("passed", None, min(first), len(times), describe_times(times))
+    return HardFigures("passed", None, min(first), len(times), describe_times(times))
 
 
 def _masks(samples: array[float]) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

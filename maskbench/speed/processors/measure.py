@@ -22,7 +22,7 @@ Processor = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Text:
+class TokenizedDocument:
     """A schema, and the tokens of a document."""
 
     schema: str
@@ -72,7 +72,7 @@ class Peers:
         grammar = llguidance.LLMatcher.grammar_from_json_schema(schema)
         return llguidance.LLMatcher(self._tokenizer, grammar)
 
-    def take(self, text: Text) -> bool:
+    def take(self, text: TokenizedDocument) -> bool:
         """Whether every engine accepts the document."""
         import xgrammar
 
@@ -87,7 +87,7 @@ class Peers:
             return False
         return bool(matcher.validate_tokens(text.tokens) == len(text.tokens))
 
-    def processors(self, texts: Sequence[Text]) -> dict[str, Processor]:
+    def processors(self, texts: Sequence[TokenizedDocument]) -> dict[str, Processor]:
         """Return a new processor of each way, for rows that write these documents.
 
         `masks` has what no processor can do without: accept, fill, and mask in place.
@@ -150,7 +150,7 @@ class _Llguidance:
         return scores
 
 
-def texts(jobs: Sequence[Job], peers: Peers, steps: int, count: int) -> list[Text]:
+def texts(jobs: Sequence[Job], peers: Peers, steps: int, count: int) -> list[TokenizedDocument]:
     """Return the first documents of at least `steps` tokens that every engine accepts.
 
     Their tokens are cut off there. One for each schema.
@@ -158,7 +158,7 @@ def texts(jobs: Sequence[Job], peers: Peers, steps: int, count: int) -> list[Tex
     found = []
     for job in jobs:
         for document in job.documents:
-            text = Text(job.schema, document.tokens[:steps].tolist())
+            text = TokenizedDocument(job.schema, document.tokens[:steps].tolist())
             if document.valid and len(text.tokens) == steps and peers.take(text):
                 found.append(text)
                 break
@@ -168,7 +168,7 @@ def texts(jobs: Sequence[Job], peers: Peers, steps: int, count: int) -> list[Tex
 
 
 @dataclass(frozen=True)
-class Times:
+class StepTimes:
     """Microseconds of a step of one way."""
 
     p50: float
@@ -176,8 +176,8 @@ class Times:
 
 
 def measure(
-    peers: Peers, rows: Sequence[Text], width: int, dtype: torch.dtype, rounds: int
-) -> dict[str, Times]:
+    peers: Peers, rows: Sequence[TokenizedDocument], width: int, dtype: torch.dtype, rounds: int
+) -> dict[str, StepTimes]:
     """Write the documents of the rows, `rounds` times, by every way in turns.
 
     Raises:
@@ -210,6 +210,6 @@ def measure(
             if results and not all(torch.equal(results["masks"], r) for r in results.values()):
                 raise ValueError(f"the ways of ffwd leave different scores at step {step}")
     return {
-        name: Times(float(np.percentile(taken, 50)), float(np.percentile(taken, 99)))
+        name: StepTimes(float(np.percentile(taken, 50)), float(np.percentile(taken, 99)))
         for name, taken in times.items()
     }

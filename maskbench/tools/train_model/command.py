@@ -14,7 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from maskbench.tools.train_model.evaluation import Score
-    from maskbench.tools.train_model.training import Settings
+    from maskbench.tools.train_model.training import TrainingSettings
 
 _NEEDED = "{}: pip install '.[bench]'"
 
@@ -53,10 +53,10 @@ def train_model_command(
         from torch.multiprocessing.spawn import spawn
 
         from maskbench.tools.train_model.tokenizer import train_tokenizer
-        from maskbench.tools.train_model.training import Settings
+        from maskbench.tools.train_model.training import TrainingSettings
     except ImportError as error:
         raise click.ClickException(_NEEDED.format(error)) from None
-    settings = Settings(
+    settings = TrainingSettings(
         steps=steps, simple_steps=simple_steps, decay=decay, processes=processes, seed=seed
     )
     tokenizer = train_tokenizer(seed)
@@ -76,7 +76,7 @@ def train_model_command(
     click.echo(f"written to {folder}")
 
 
-def _train(process: int, settings: Settings, folder: Path, place: str) -> None:
+def _train(process: int, settings: TrainingSettings, folder: Path, place: str) -> None:
     """Return one process of the training; the first one writes the model."""
     import torch
     from transformers import AutoTokenizer

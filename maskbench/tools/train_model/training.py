@@ -20,7 +20,7 @@ IGNORED = -100
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """How the model is trained."""
 
     steps: int = 6000
@@ -72,7 +72,7 @@ def encode(tokenizer: Any, words: Words, *, simple: bool) -> tuple[list[int], li
     return ids, wanted
 
 
-def batches(tokenizer: Any, settings: Settings, process: int = 0) -> Iterator[Batch]:
+def batches(tokenizer: Any, settings: TrainingSettings, process: int = 0) -> Iterator[Batch]:
     """Return batches without end. Those in one batch are about as long as each other."""
     words = Words(random.Random(f"training {settings.seed} {process}"))
     pad = tokenizer.pad_token_id
@@ -98,7 +98,7 @@ def batches(tokenizer: Any, settings: Settings, process: int = 0) -> Iterator[Ba
             step += 1
 
 
-def new_model(tokenizer: Any, settings: Settings) -> Any:
+def new_model(tokenizer: Any, settings: TrainingSettings) -> Any:
     """Return an untrained model."""
     torch.manual_seed(settings.seed)
     # The attention that is written out is the faster one here, by far, for bfloat16 on a CPU.
@@ -131,7 +131,7 @@ def loss_of(model: Any, batch: Batch) -> Tensor:
     return functional.cross_entropy(model.lm_head(hidden).float(), batch.labels[wanted])
 
 
-def rate_at(step: int, settings: Settings) -> float:
+def rate_at(step: int, settings: TrainingSettings) -> float:
     """Return the share of the highest learning rate: up, level, and down again."""
     up, down = (step + 1) / settings.warm_up, (settings.steps - step) / settings.decay
     return max(min(up, 1.0, down), 0.0)
@@ -148,7 +148,10 @@ def _average_gradients(model: Any) -> None:
 
 
 def train(
-    tokenizer: Any, settings: Settings, report: Callable[[int, float, Any], None], process: int = 0
+    tokenizer: Any,
+    settings: TrainingSettings,
+    report: Callable[[int, float, Any], None],
+    process: int = 0,
 ) -> Any:
     """Train a model in this process, together with the others if there are any.
 
