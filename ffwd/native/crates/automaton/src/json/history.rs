@@ -11,7 +11,6 @@ use std::ops::Range;
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::json::agreement::entries_of;
 use crate::json::members::KnownMembers;
 use crate::json::used_keys::{UsedId, UsedKeys};
 use ffwd_bounds::error::LimitExceeded;
@@ -55,7 +54,7 @@ impl Histories {
         let mut next = self.sets.with(history, &key)?;
         if let Some(id) = container_of(&key) {
             self.members.lock().keep(id.0, item);
-            for mut entry in entries_of(set, item)? {
+            for mut entry in self.entries_of(set, item)? {
                 entry.extend(nibbles(id.0));
                 next = self.sets.with(next, &entry)?;
             }
