@@ -241,13 +241,15 @@ impl Histories {
     pub(crate) fn listed(&self, agreeing: Agreeing) -> Option<Vec<SchemaId>> {
         let ids = agreeing.ids.filter(|_| agreeing.count as usize <= MAX_RIVALS)?;
         let mut found = Vec::with_capacity(agreeing.count as usize);
-        let mut pending = vec![(ids, 0u32)];
+        // The first nibble is the number of the others.
+        let counts = self.sets.children(ids).iter();
+        let mut pending: Vec<(UsedId, u32)> = counts.map(|&(_, digits)| (digits, 0)).collect();
         while let Some((node, id)) = pending.pop() {
             if self.sets.ends(node) {
                 found.push(SchemaId(id));
             }
             let children = self.sets.children(node).iter();
-            pending.extend(children.map(|&(nibble, child)| (child, id << 4 | u32::from(nibble))));
+            pending.extend(children.map(|&(digit, child)| (child, id << 4 | u32::from(digit))));
         }
         found.sort_unstable();
         Some(found)

@@ -15,9 +15,6 @@ use crate::json::used_keys::UsedId;
 use ffwd_bounds::meter;
 use ffwd_json_schema::SchemaSet;
 
-/// How many nibbles an id has.
-const ID_NIBBLES: u8 = 8;
-
 /// A step from a container into it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
@@ -165,13 +162,18 @@ impl Histories {
         key: ValuesKey,
         path: &[Step],
     ) -> Result<Option<UsedId>> {
-        let (node, before, depth, path_id) = key;
+        let (mut node, mut before, mut depth, path_id) = key;
+        // If ids do not branch, the next node is found as quickly as a known result.
+        while let &[(nibble, child)] = self.sets.children(node) {
+            (node, before, depth) = (child, before_child(before, depth, nibble), depth + 1);
+        }
+        let key = (node, before, depth, path_id);
         if let Some(&known) = self.members.lock().values.get(&key) {
             return Ok(Some(known));
         }
         meter::charge(1)?;
         let mut values = UsedId::EMPTY;
-        if depth == ID_NIBBLES {
+        if self.sets.ends(node) {
             let text = self.members.lock().texts.get(&before).cloned();
             let Some(text) = text else { return Ok(None) };
             meter::charge(text.len() / 16)?;
@@ -182,16 +184,22 @@ impl Histories {
             }
         } else {
             for &(nibble, child) in self.sets.children(node) {
-                let key = (child, before << 4 | u32::from(nibble), depth + 1, path_id);
+                let key = (child, before_child(before, depth, nibble), depth + 1, path_id);
                 let Some(below) = self.values_below(set, key, path)? else { return Ok(None) };
                 values = self.sets.sum(values, below)?;
             }
         }
-        // If ids do not branch, the next node is found as quickly.
-        if depth == ID_NIBBLES || self.sets.children(node).len() > 1 {
-            self.members.lock().values.insert(key, values);
-        }
+        self.members.lock().values.insert(key, values);
         Ok(Some(values))
+    }
+}
+
+/// The digits of an id before a child: the first nibble is their number.
+fn before_child(before: u32, depth: u8, nibble: u8) -> u32 {
+    if depth == 0 {
+        0
+    } else {
+        before << 4 | u32::from(nibble)
     }
 }
 
