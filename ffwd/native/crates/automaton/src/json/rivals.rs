@@ -18,6 +18,7 @@ use crate::json::next_bytes::list_bytes;
 use crate::json::pointer::{likely_bytes, Further, Pointer, Rivals};
 use crate::json::query::Schemas;
 use crate::json::rival_place::{has_exponent, Left, RivalPlace, MAX_SEARCHED};
+use crate::json::tables::Json;
 use crate::json::used_keys::UsedId;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
@@ -194,7 +195,7 @@ impl<O: On> Compared<'_, O> {
                     }
                 }
                 None if item.is_empty() => Rivals::Begins(history, false),
-                None => match self.agreeing(history, &item)?.is_none() {
+                None => match agreeing(self.json, history, &item)?.is_none() {
                     true => Rivals::None,
                     false => self.member_rivals(thread, history, &item)?,
                 },
@@ -403,7 +404,7 @@ impl<O: On> Compared<'_, O> {
             if item.is_empty() {
                 continue;
             }
-            rivals += self.agreeing(history, &item)?.count as usize;
+            rivals += agreeing(self.json, history, &item)?.count as usize;
         }
         Ok(rivals)
     }
@@ -482,10 +483,6 @@ impl<O: On> Compared<'_, O> {
         Ok(self.on.walk(self.on.starts(stack)?, item)?.is_some())
     }
 
-    fn agreeing(&self, history: UsedId, item: &[u8]) -> Result<Agreeing> {
-        self.json.histories.agreeing(&self.json.schema, history, item)
-    }
-
     /// Returns whether a container with this prefix can become a fresh one: continuations are tried
     /// until they differ from the earlier items. If it may equal only a few, it is matched again
     /// without them.
@@ -497,7 +494,7 @@ impl<O: On> Compared<'_, O> {
         history: UsedId,
         item: Vec<u8>,
     ) -> Result<bool> {
-        if self.agreeing(history, &item)?.is_none() {
+        if agreeing(self.json, history, &item)?.is_none() {
             return Ok(true);
         }
         let height = self.on.cell(level).height;
@@ -518,7 +515,7 @@ impl<O: On> Compared<'_, O> {
                 }
                 // Other bytes end no member.
                 if (text.len() == 1 || matches!(byte, b'"' | b',' | b']' | b'}'))
-                    && self.agreeing(history, &text)?.is_none()
+                    && agreeing(self.json, history, &text)?.is_none()
                 {
                     return Ok(true);
                 }
@@ -537,11 +534,11 @@ impl<O: On> Compared<'_, O> {
                 let what = "distinct_texts_tried";
                 return Err(LimitExceeded::new(what, MAX_TRIED).into());
             }
-            let agreeing = self.agreeing(history, &text)?;
-            if agreeing.is_none() {
+            let agreed = agreeing(self.json, history, &text)?;
+            if agreed.is_none() {
                 return Ok(true);
             }
-            let many = u64::from(agreeing.count);
+            let many = u64::from(agreed.count);
             for thread in &threads {
                 // Further inside, other items may exclude some of them.
                 let is_own = self.on.cell(self.on.level(thread.stack)).height == height;
@@ -552,7 +549,7 @@ impl<O: On> Compared<'_, O> {
                 }
             }
             if tried > MAX_DIRECT {
-                if let Some(rivals) = self.json.histories.listed(agreeing) {
+                if let Some(rivals) = self.json.histories.listed(agreed) {
                     if self.differs_from(level, pending, &text, &rivals)? {
                         return Ok(true);
                     }
@@ -642,6 +639,11 @@ impl<O: On> Compared<'_, O> {
         }
         Ok(false)
     }
+}
+
+/// The earlier containers that agree with what is written of one so far.
+fn agreeing(json: &Json, history: UsedId, item: &[u8]) -> Result<Agreeing> {
+    json.histories.agreeing(&json.schema, history, item)
 }
 
 fn first_bytes() -> impl Iterator<Item = u8> {
