@@ -282,3 +282,89 @@ def test_few_patterns_against_all_strings() -> None:
             assert expected, parts
             assert all(re.search(part, json.loads(text)) for part in parts), text
     assert outcomes == {False, True}
+
+
+# Each key's class says which value follows, and most values are objects with such keys again.
+PREFIXES = "abcdefgh"
+
+
+def recursive(rng: random.Random) -> dict[str, Schema]:
+    """Definitions of objects whose keys, by name or by pattern, lead to others or to `null`."""
+    names = [f"d{n}" for n in range(rng.randint(1, 4))]
+    definitions: dict[str, Schema] = {}
+    for name in names:
+        prefixes = rng.sample(PREFIXES, rng.randint(1, len(PREFIXES)))
+        ends = [f"#/$defs/{rng.choice(names)}" for _ in prefixes]
+        patterns: Schema = {
+            f"^{prefix * rng.randint(1, 3)}[a-z]*$": {"$ref": end}
+            for prefix, end in zip(prefixes, ends, strict=True)
+        }
+        properties: Schema = {
+            f"p{n:02}": {"$ref": f"#/$defs/{rng.choice(names)}"}
+            for n in range(rng.choice((0, 0, 3, 50)))
+        }
+        if rng.random() < 0.7:
+            rng.choice([patterns, properties])[rng.choice(["^z[a-z]*$", "^zzz[a-z]*$"])] = {
+                "type": "null"
+            }
+        definitions[name] = {
+            "type": "object",
+            "patternProperties": patterns,
+            "properties": properties,
+            "additionalProperties": False,
+            "minProperties": rng.randint(0, 4) if rng.random() < 0.5 else rng.randint(1, 2),
+        }
+    return definitions
+
+
+def least_lengths(definitions: dict[str, Schema]) -> dict[str, float]:
+    """The length of a shortest value of each definition, a least fixpoint."""
+    infinite = float("inf")
+    lengths = dict.fromkeys(definitions, infinite)
+
+    def of(schema: Schema) -> float:
+        return lengths[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else 4
+
+    def least(schema: Schema) -> float:
+        members = [len(name) + 3 + of(value) for name, value in schema["properties"].items()]
+        for pattern, value in schema["patternProperties"].items():
+            # A pattern has one key that is its prefix, and 26 with one letter more.
+            shortest = pattern.index("[") - 1
+            members += [shortest + 3 + of(value)] + [shortest + 4 + of(value)] * 26
+        count = schema["minProperties"]
+        if len(members) < count:
+            return infinite
+        return 2 + sum(sorted(members)[:count]) + max(0, count - 1)
+
+    for _ in range(4 * len(definitions) + 4):
+        lengths = {name: least(schema) for name, schema in definitions.items()}
+    return lengths
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", range(60))
+def test_a_search_tries_keys_of_every_class(order: str, seed: int) -> None:
+    definitions = recursive(random.Random(seed))
+    expected = least_lengths(definitions)["d0"]
+    schema = {"$ref": "#/$defs/d0", "$defs": definitions}
+    if expected == float("inf"):
+        with pytest.raises(ffwd.UnsatisfiableSchemaError):
+            compiled(schema, order)
+        return
+    assert len(shortest_text(compiled(schema, order))) == expected
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_key_that_an_exclusion_asks_for_need_not_lead_further(order: str) -> None:
+    """A key with `7` needs another such object as its value; one key without `7` does not."""
+    schema: Schema = {
+        "type": "object",
+        "allOf": [
+            {"not": {"propertyNames": {"not": {"pattern": "a5b"}}}},
+            {"patternProperties": {"7": {"$ref": "#"}}},
+            {"propertyNames": {"pattern": r"^(\w\d)+$"}},
+            {"maxProperties": 1},
+        ],
+    }
+    text = shortest_text(compiled(schema, order))
+    assert re.fullmatch(rb'\{"a5b[0-9]":[0-9]\}', text)

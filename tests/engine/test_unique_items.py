@@ -87,6 +87,51 @@ def test_thousands_of_items_take_no_more_steps_each(
     assert matcher.is_accepting()
 
 
+FEW = WORDS[:60]
+PAIRS = [list(pair) for pair in itertools.product(FEW, FEW)]
+PAIR = {
+    "type": "array",
+    "prefixItems": [{"enum": FEW}, {"enum": FEW}],
+    "minItems": 2,
+    "maxItems": 2,
+    "items": False,
+}
+OBJECT = {
+    "type": "object",
+    "properties": {"a": {"enum": FEW}, "b": {"enum": FEW}},
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("items", "values"),
+    [
+        (PAIR, shuffled(PAIRS)),
+        (OBJECT, [{"a": one, "b": other} for one, other in shuffled(PAIRS)]),
+    ],
+    ids=["arrays", "objects"],
+)
+def test_last_members_that_came_are_excluded_without_reading_them(
+    vocabulary: ffwd.Vocabulary, items: dict, values: list
+) -> None:
+    """About as many tokens are read byte by byte among 1,100 earlier items as among 200."""
+    source = ffwd.json_schema({**UNIQUE, "items": items}, whitespace="compact")
+    grammar = ffwd.compile(source, vocabulary)
+    matcher = grammar.matcher()
+    row = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    tokens = longest_tokens(json.dumps(values[:1200], separators=(",", ":")).encode())
+    read = [0]
+    for part in range(10):
+        for token in tokens[part * len(tokens) // 10 : (part + 1) * len(tokens) // 10]:
+            matcher.fill_bitmask(row, 0)
+            assert matcher.accept_token(token)
+        read.append(grammar.stats()["doubts_resolved"])
+    tenths = [after - before for before, after in itertools.pairwise(read)]
+    # Among the first few items, fewer members have come.
+    assert tenths[-1] <= 1.2 * tenths[1], tenths
+
+
 RECORDS = [{"id": at, "n": WORDS[at % 50]} for at in range(200)]
 RECORD = {
     "type": "object",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::alternatives::Alternatives;
 use super::document::{Members, NodeId, Value};
@@ -151,15 +152,19 @@ impl Expander {
             let mut kept = Vec::new();
             let mut seen = FxHashSet::default();
             for mine in &left {
+                let mut parts: SmallVec<[Arc<ArraySpec>; 8]> = SmallVec::new();
                 for other in &others {
                     self.charge(1)?;
-                    if let Some(both) = self.conjoin_arrays(program, mine, other)? {
-                        let both = Arc::new(both);
-                        if seen.insert(both.clone()) {
-                            kept.push(both);
-                        }
+                    let both = self.conjoin_arrays(program, mine, other)?.map(Arc::new);
+                    // If one negation leaves all of them, the others leave no more.
+                    if both.as_ref() == Some(mine) {
+                        parts.clear();
+                        parts.push(mine.clone());
+                        break;
                     }
+                    parts.extend(both);
                 }
+                kept.extend(parts.into_iter().filter(|part| seen.insert(part.clone())));
             }
             self.check_width(kept.len())?;
             left = kept;

@@ -290,6 +290,7 @@ impl Expander {
         schema: &Schema,
     ) -> Result<Arc<Alternatives>> {
         let mut parts: Vec<Arc<Alternatives>> = Vec::new();
+        let mut negated: Vec<(usize, NodeId)> = Vec::new();
         // Values come first: the keys of an object in `enum` keep the order written there.
         if let Some(value) = schema.constant {
             parts.push(Arc::new(self.any_of_values(program, &[value])?));
@@ -301,9 +302,31 @@ impl Expander {
             if place == schema.in_place_before_own {
                 parts.push(Arc::new(self.own(program, id, schema)?));
             }
-            if let Some(kind) = schema.in_place.get(place) {
-                self.add_in_place(program, id, schema, kind, &mut parts)?;
+            match schema.in_place.get(place) {
+                Some(InPlace::Not(node)) => {
+                    negated.push((parts.len(), *node));
+                    parts.push(Arc::new(Alternatives::any()));
+                }
+                Some(kind) => self.add_in_place(program, id, schema, kind, &mut parts)?,
+                None => {}
             }
+        }
+        for (place, node) in negated {
+            let inner = self.id_of(program, program.child(schema, node))?;
+            let inner = self.expanded(inner);
+            // Containers that no other keyword allows need no negation, which may be wide.
+            let mut left = Alternatives::any();
+            if parts.iter().any(|part| part.objects.is_empty()) {
+                left.objects.clear();
+            }
+            if parts.iter().any(|part| part.arrays.is_empty()) {
+                left.arrays.clear();
+            } else if schema.constant.is_some() || schema.enumeration.is_some() {
+                // Listed arrays are fewer than what is left of all.
+                left.arrays.clone_from(&parts[0].arrays);
+            }
+            let part = self.without(program, &left, &inner);
+            parts[place] = Arc::new(part.map_err(|e| self.exceeded(program, id, e))?);
         }
         let all = self.conjunction(program, &parts).map_err(|e| self.exceeded(program, id, e))?;
         let objects = schema.object.as_ref().is_some_and(|object| object.unevaluated.is_some());
@@ -364,10 +387,8 @@ impl Expander {
                     .collect();
                 self.exactly_one(program, &branches?)
             }
-            InPlace::Not(node) => {
-                let (_, inner) = expanded(*node)?;
-                self.without(program, &Alternatives::any(), &inner)
-            }
+            // What the other keywords allow is known first.
+            InPlace::Not(_) => return Ok(()),
             InPlace::If { test, then, otherwise } => {
                 let (_, test) = expanded(*test)?;
                 let mut branch = |node: &Option<NodeId>| match node {

@@ -239,7 +239,7 @@ impl Completing<'_> {
     }
 
     /// About the length of a shortest value that satisfies a schema.
-    fn estimate_schema(&self, json: &Json, schema: SchemaId) -> Result<u32> {
+    pub(crate) fn estimate_schema(&self, json: &Json, schema: SchemaId) -> Result<u32> {
         let mut estimates = self.automaton.completions.estimates.lock();
         if let Some(&known) = estimates.schemas.get(&schema) {
             return Ok(known);

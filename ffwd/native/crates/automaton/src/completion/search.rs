@@ -10,7 +10,8 @@
 //!
 //! A new kind of frame needs an estimate; without one it is searched like any other.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -33,7 +34,7 @@ use ffwd_bounds::meter;
 use ffwd_grammar::symbols::{Symbol, SymbolId};
 use ffwd_grammar::NodeId;
 use ffwd_regular::expr::lexeme::Ends;
-use ffwd_regular::expr::{Lexeme, Verdict};
+use ffwd_regular::expr::{LexState, Lexeme, Verdict};
 
 /// A text that ends something, and its special tokens, each with its position in the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,8 +65,10 @@ impl EndingText {
 
 /// The greatest estimated length of a text that is searched, in bytes.
 const MAX_COMPLETION_BYTES: u32 = 1 << 18;
-/// How many keys of one object are tried at one place.
+/// How many keys of one object are tried at one place, and among how many needed ones the shortest
+/// members are chosen.
 const MAX_KEYS: usize = 32;
+const MAX_NEEDED: usize = 1_024;
 /// How many beginnings of a key without a name are tried.
 const MAX_BEGINNINGS: usize = 2_000;
 
@@ -422,7 +425,8 @@ impl Completing<'_> {
     }
 
     /// The keys to try: those that some alternative still requires, or one of which avoids an
-    /// excluded alternative. If there are none, a few others.
+    /// excluded alternative. If there are none, others. If there are many, those whose values are
+    /// estimated to be the shortest.
     fn key_edges(&self, json: &Json, thread: &Thread, edges: &mut Vec<Edge>) -> Result<()> {
         let (Frame::ObjectOpen(state) | Frame::ObjectKey(state)) =
             self.automaton.cell(thread.stack).frame
@@ -431,10 +435,19 @@ impl Completing<'_> {
         };
         let node = json.keys.node(thread.key_node());
         let (needed, others) =
-            json.needed_names(state, json.keys.allowed_names(&node), MAX_KEYS)?;
+            json.needed_names(state, json.keys.allowed_names(&node), MAX_NEEDED)?;
         let any = needed.is_empty();
-        let names =
-            if any { json.keys.allowed_names(&node).take(MAX_KEYS).collect() } else { needed };
+        let mut names = needed;
+        if any {
+            // An object that may close needs no more names.
+            let most = if json.object_verdict(state) == 0 { usize::MAX } else { MAX_KEYS };
+            names.extend(json.keys.allowed_names(&node).take(most));
+        }
+        if names.len() > MAX_KEYS {
+            names =
+                json.shortest_members(state, names, |schema| self.estimate_schema(json, schema))?;
+            names.truncate(MAX_KEYS);
+        }
         for name in names {
             let text: Arc<[u8]> = json.keys.rest_of_name(&node, name).into();
             let stack = self.automaton.exit(thread.stack, ThreadLexeme::Key, 1, name.as_text())?;
@@ -444,36 +457,62 @@ impl Completing<'_> {
             edges.push(Edge::of(text, self.between(stack, transcript)));
         }
         if any || others {
-            if let Some(edge) = self.other_key(thread, &node)? {
-                edges.push(edge);
-            }
+            self.other_keys(thread, &node, edges)?;
         }
         Ok(())
     }
 
-    /// An undeclared key that has not occurred.
-    fn other_key(&self, thread: &Thread, node: &KeyNode) -> Result<Option<Edge>> {
-        let Some(base) = node.base else { return Ok(None) };
+    /// Undeclared keys that have not occurred: a shortest one of each class of keys, since the
+    /// values of a class may all be long.
+    fn other_keys(&self, thread: &Thread, node: &KeyNode, edges: &mut Vec<Edge>) -> Result<()> {
+        let Some(base) = node.base else { return Ok(()) };
         let lexeme = self.automaton.lexeme(base.lexeme);
-        // Beginnings, the shortest first, each with the state of the lexeme that it leads to.
-        let mut pending = VecDeque::from([(Vec::new(), base.state)]);
-        let mut tried = 0;
-        while let Some((beginning, state)) = pending.pop_front() {
+        // Each has a verdict of its own.
+        for ending in lexeme.endings(base.state)?.iter() {
+            let class = lexeme.accept(ending.end);
+            edges.extend(self.key_of_class(thread, lexeme, base.state, class)?);
+        }
+        Ok(())
+    }
+
+    /// A shortest key with a verdict that has not occurred.
+    fn key_of_class(
+        &self,
+        thread: &Thread,
+        lexeme: &Lexeme,
+        start: LexState,
+        class: Verdict,
+    ) -> Result<Option<Edge>> {
+        let rest = |state: LexState| -> Result<Option<Arc<[u8]>>> {
+            let endings = lexeme.endings(state)?;
+            let ending = endings.iter().find(|ending| lexeme.accept(ending.end) == class);
+            Ok(ending.map(|ending| ending.text.clone()))
+        };
+        // Beginnings, each with its state and the shortest key that it has; the shortest key first,
+        // then the oldest.
+        let mut beginnings: Vec<(Vec<u8>, LexState, Arc<[u8]>)> = Vec::new();
+        let mut queue = BinaryHeap::new();
+        if let Some(rest) = rest(start)? {
+            queue.push(Reverse((rest.len(), 0)));
+            beginnings.push((Vec::new(), start, rest));
+        }
+        for _ in 0..MAX_BEGINNINGS {
+            let Some(Reverse((_, at))) = queue.pop() else { break };
             meter::charge(4)?;
-            for ending in lexeme.endings(state)?.iter() {
-                let text = [&beginning[..], &ending.text].concat();
-                if let Some(to) = self.after_key(thread, &text)? {
-                    let text: Arc<[u8]> = text.into();
-                    let distinct = Some([text.clone()].into());
-                    return Ok(Some(Edge { distinct, ..Edge::of(text, to) }));
-                }
-            }
-            tried += 1;
-            if tried > MAX_BEGINNINGS {
-                break;
+            let (beginning, state, ending) = &beginnings[at];
+            let (beginning, state) = (beginning.clone(), *state);
+            let text = [&beginning[..], ending].concat();
+            if let Some(to) = self.after_key(thread, &text)? {
+                let text: Arc<[u8]> = text.into();
+                let distinct = Some([text.clone()].into());
+                return Ok(Some(Edge { distinct, ..Edge::of(text, to) }));
             }
             for (byte, next) in further(lexeme, state)? {
-                pending.push_back((beginning.iter().copied().chain([byte]).collect(), next));
+                if let Some(rest) = rest(next)? {
+                    let beginning: Vec<u8> = beginning.iter().copied().chain([byte]).collect();
+                    queue.push(Reverse((beginning.len() + rest.len(), beginnings.len())));
+                    beginnings.push((beginning, next, rest));
+                }
             }
         }
         Ok(None)
@@ -496,10 +535,7 @@ pub(crate) fn in_order(mut edges: Vec<Edge>) -> Vec<Edge> {
 }
 
 /// Bytes that continue a key without ending it.
-fn further(
-    lexeme: &Lexeme,
-    state: ffwd_regular::expr::LexState,
-) -> Result<Vec<(u8, ffwd_regular::expr::LexState)>> {
+fn further(lexeme: &Lexeme, state: LexState) -> Result<Vec<(u8, LexState)>> {
     let mut found = Vec::new();
     let likely = (b'a'..=b'z').chain(b'0'..=b'9').chain(b' '..=b'~').chain(0x80..=0xFF);
     let mut seen = [false; 256];

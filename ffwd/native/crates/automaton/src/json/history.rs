@@ -11,7 +11,6 @@ use std::ops::Range;
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::json::agreement::entries_of;
 use crate::json::members::KnownMembers;
 use crate::json::used_keys::{UsedId, UsedKeys};
 use ffwd_bounds::error::LimitExceeded;
@@ -55,7 +54,7 @@ impl Histories {
         let mut next = self.sets.with(history, &key)?;
         if let Some(id) = container_of(&key) {
             self.members.lock().keep(id.0, item);
-            for mut entry in entries_of(set, item)? {
+            for mut entry in self.entries_of(set, item)? {
                 entry.extend(nibbles(id.0));
                 next = self.sets.with(next, &entry)?;
             }
@@ -103,9 +102,11 @@ impl Histories {
     }
 }
 
-/// Four bits at a time, so that few copies of nodes are wide.
+/// Four bits at a time, so that few copies of nodes are wide: how many nibbles the id has, and these.
 pub(super) fn nibbles(id: u32) -> impl Iterator<Item = u8> {
-    (0..8).rev().map(move |place| (id >> (4 * place) & 0xF) as u8)
+    let count = (u32::BITS - id.leading_zeros()).div_ceil(4);
+    let digits = (0..count).rev().map(move |place| (id >> (4 * place) & 0xF) as u8);
+    [count as u8].into_iter().chain(digits)
 }
 
 /// The entry of an item.
@@ -128,8 +129,8 @@ pub(super) fn key_of(set: &SchemaSet, item: &[u8]) -> Result<Vec<u8>, SchemaErro
 }
 
 fn container_of(key: &[u8]) -> Option<SchemaId> {
-    let (b'{' | b'[', id) = key.split_first()? else { return None };
-    Some(SchemaId(id.iter().fold(0, |id, &nibble| id << 4 | u32::from(nibble))))
+    let [b'{' | b'[', _, digits @ ..] = key else { return None };
+    Some(SchemaId(digits.iter().fold(0, |id, &digit| id << 4 | u32::from(digit))))
 }
 
 /// A number without an exponent, and without zeros at the end of its fraction.

@@ -25,4 +25,6 @@ pub(crate) struct KnownRivals {
     /// The number of continuations of an item after a member, by its lexeme and its stack without
     /// the earlier items.
     pub(crate) rooms: Mutex<FxHashMap<(StackId, LexemeId), u32>>,
+    /// Whether an item at a height can only be closed after a member.
+    pub(crate) closings: Mutex<FxHashMap<(StackId, LexemeId, u32), bool>>,
 }

@@ -9,13 +9,11 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::interning::memory::map_entry;
+use crate::json::agreement::Parts;
 use crate::json::history::{key_of, read_members, string_end, Histories, Member};
 use crate::json::used_keys::UsedId;
 use ffwd_bounds::meter;
 use ffwd_json_schema::SchemaSet;
-
-/// How many nibbles an id has.
-const ID_NIBBLES: u8 = 8;
 
 /// A step from a container into it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +24,8 @@ pub(crate) enum Step {
     Item(usize),
     /// All names.
     Names,
+    /// No step: only into containers with this many members.
+    Of(usize),
 }
 
 /// A position within an incomplete container.
@@ -34,6 +34,16 @@ pub(crate) struct OpenPlace {
     pub path: Vec<Step>,
     /// The offset of the name, or the value that is no container, that has begun or is to begin.
     pub start: usize,
+    /// How many members the containers on the path have with the one that has begun.
+    counts: Vec<usize>,
+}
+
+impl OpenPlace {
+    /// The path through those containers alone that get no further member.
+    pub fn closing_path(&self) -> Vec<Step> {
+        let counts = self.counts.iter().map(|&count| Step::Of(count));
+        counts.zip(&self.path).flat_map(|(count, step)| [count, step.clone()]).collect()
+    }
 }
 
 /// A set of ids: its node, the nibbles before it, how many these are, and the place.
@@ -45,6 +55,7 @@ pub(crate) struct KnownMembers {
     texts: FxHashMap<u32, Box<[u8]>>,
     paths: FxHashMap<Box<[Step]>, u32>,
     values: FxHashMap<ValuesKey, UsedId>,
+    pub parts: Parts,
     /// The memory of the texts and paths.
     bytes: usize,
 }
@@ -53,7 +64,7 @@ impl KnownMembers {
     pub fn memory_bytes(&self) -> usize {
         let texts = self.texts.len() * map_entry::<u32, Box<[u8]>>();
         let values = self.values.len() * map_entry::<ValuesKey, UsedId>();
-        self.bytes + texts + values
+        self.bytes + texts + values + self.parts.memory_bytes()
     }
 
     pub fn keep(&mut self, id: u32, text: &[u8]) {
@@ -78,17 +89,19 @@ impl KnownMembers {
 /// where no value or name may begin.
 pub(crate) fn open_place(text: &[u8]) -> Option<OpenPlace> {
     let mut path = Vec::new();
+    let mut counts = Vec::new();
     let mut start = 0;
     loop {
         let container = &text[start..];
         let (members, open) = read_members(container);
+        counts.push(members.len() + 1);
         if let Some(Member { name, place, value }) = open.filter(|open| !open.value.is_empty()) {
             path.push(step_to(container, name, place));
             start += value.start;
             match container.get(value.start)? {
                 b'{' | b'[' => continue,
                 b'}' | b']' => return None,
-                _ => return Some(OpenPlace { path, start }),
+                _ => return Some(OpenPlace { path, start, counts }),
             }
         }
         let is_object = container.first() == Some(&b'{');
@@ -102,24 +115,24 @@ pub(crate) fn open_place(text: &[u8]) -> Option<OpenPlace> {
         let end = text.len();
         if !is_object {
             path.push(Step::Item(members.len()));
-            return rest.is_empty().then_some(OpenPlace { path, start: end });
+            return rest.is_empty().then_some(OpenPlace { path, start: end, counts });
         }
         if rest.is_empty() {
             path.push(Step::Names);
-            return Some(OpenPlace { path, start: end });
+            return Some(OpenPlace { path, start: end, counts });
         }
         if rest.first() != Some(&b'"') {
             return None;
         }
         let Some(name) = string_end(rest, 0) else {
             path.push(Step::Names);
-            return Some(OpenPlace { path, start: end - rest.len() });
+            return Some(OpenPlace { path, start: end - rest.len(), counts });
         };
         // Nothing but a colon can follow, and a value has not begun.
         let colon = rest[name..].iter().position(|byte| !blank(byte));
         colon?;
         path.push(Step::Name(rest[..name].into()));
-        return Some(OpenPlace { path, start: end });
+        return Some(OpenPlace { path, start: end, counts });
     }
 }
 
@@ -149,13 +162,18 @@ impl Histories {
         key: ValuesKey,
         path: &[Step],
     ) -> Result<Option<UsedId>> {
-        let (node, before, depth, path_id) = key;
+        let (mut node, mut before, mut depth, path_id) = key;
+        // If ids do not branch, the next node is found as quickly as a known result.
+        while let &[(nibble, child)] = self.sets.children(node) {
+            (node, before, depth) = (child, before_child(before, depth, nibble), depth + 1);
+        }
+        let key = (node, before, depth, path_id);
         if let Some(&known) = self.members.lock().values.get(&key) {
             return Ok(Some(known));
         }
         meter::charge(1)?;
         let mut values = UsedId::EMPTY;
-        if depth == ID_NIBBLES {
+        if self.sets.ends(node) {
             let text = self.members.lock().texts.get(&before).cloned();
             let Some(text) = text else { return Ok(None) };
             meter::charge(text.len() / 16)?;
@@ -166,16 +184,22 @@ impl Histories {
             }
         } else {
             for &(nibble, child) in self.sets.children(node) {
-                let key = (child, before << 4 | u32::from(nibble), depth + 1, path_id);
+                let key = (child, before_child(before, depth, nibble), depth + 1, path_id);
                 let Some(below) = self.values_below(set, key, path)? else { return Ok(None) };
                 values = self.sets.sum(values, below)?;
             }
         }
-        // If ids do not branch, the next node is found as quickly.
-        if depth == ID_NIBBLES || self.sets.children(node).len() > 1 {
-            self.members.lock().values.insert(key, values);
-        }
+        self.members.lock().values.insert(key, values);
         Ok(Some(values))
+    }
+}
+
+/// The digits of an id before a child: the first nibble is their number.
+fn before_child(before: u32, depth: u8, nibble: u8) -> u32 {
+    if depth == 0 {
+        0
+    } else {
+        before << 4 | u32::from(nibble)
     }
 }
 
@@ -187,6 +211,12 @@ fn values_of<'t>(container: &'t [u8], path: &[Step]) -> Vec<&'t [u8]> {
             return Vec::new();
         }
         let (members, _) = read_members(text);
+        if let Step::Of(count) = step {
+            if members.len() != *count {
+                return Vec::new();
+            }
+            continue;
+        }
         let found = members.iter().find(|member| match (step, &member.name) {
             (Step::Name(sought), Some(name)) => text[name.clone()] == **sought,
             (Step::Item(sought), None) => member.place == *sought,
@@ -213,6 +243,7 @@ mod tests {
             Step::Name(name) => String::from_utf8_lossy(name).into_owned(),
             Step::Item(place) => place.to_string(),
             Step::Names => "*".to_owned(),
+            Step::Of(count) => format!("#{count}"),
         };
         steps.iter().map(step).collect::<Vec<_>>().join("/")
     }

@@ -3,8 +3,10 @@
 use rustc_hash::FxHashSet;
 
 use crate::error::Result;
+use crate::json::keys::decoded;
+use crate::json::lengths::{name_length, UNKNOWN};
 use crate::json::lengths_left::Rest;
-use crate::json::monitor::{Monitor, Place};
+use crate::json::monitor::{Monitor, Place, Role};
 use crate::json::object_state::{Live, Members, ObjectPending, ObjectState, Waiting, LEAST_MEMBER};
 use crate::json::tables::Json;
 use crate::stacks::ids::{NameId, ObjectGroupId, ObjectPendingId, ObjectStateId};
@@ -59,6 +61,36 @@ impl Json {
             }
         }
         Ok((needed, others))
+    }
+
+    /// Names of an object, those of the shortest members first, as far as estimates tell.
+    pub(crate) fn shortest_members(
+        &self,
+        id: ObjectStateId,
+        names: Vec<NameId>,
+        of: impl Fn(SchemaId) -> Result<u32>,
+    ) -> Result<Vec<NameId>> {
+        let ObjectState { group, live, .. } = self.object_states.get(id.0);
+        let group = self.group(*group);
+        let monitors = live.iter().map(|live| &group.monitors[live.monitor as usize]);
+        let required: Vec<&Monitor> =
+            monitors.filter(|monitor| group.is_required(monitor)).collect();
+        let mut members = Vec::with_capacity(names.len());
+        for name in names {
+            meter::charge(1 + required.len())?;
+            let mut value = UNKNOWN;
+            for monitor in &required {
+                value = value.min(match monitor.role(name) {
+                    Role::Property(at) => of(monitor.spec.properties[at as usize].schema)?,
+                    Role::Class(at) => of(monitor.unnamed[at as usize].schema)?,
+                    Role::Forbidden => UNKNOWN,
+                });
+            }
+            let key = name_length(&decoded(&group.names[name.0 as usize]));
+            members.push((value.saturating_add(key), name));
+        }
+        members.sort_unstable();
+        Ok(members.into_iter().map(|(_, name)| name).collect())
     }
 
     /// About how many bytes an object still needs, the closing brace included. `is_after`: whether

@@ -7,6 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::error::Result;
+use crate::json::agreement::MAX_DEPTH as MAX_COMPARED_DEPTH;
 use crate::json::compared::Compared;
 use crate::json::history::Histories;
 use crate::json::members::{open_place, OpenPlace, Step};
@@ -97,6 +98,9 @@ struct MemberValues {
     values: UsedId,
     written: Vec<u8>,
     lexeme: (LexemeId, LexState),
+    /// Whether the item equals an earlier one exactly if its scalar is among the values: nothing
+    /// but closing brackets can follow, and the values are those of containers that end so too.
+    decides: bool,
 }
 
 /// The values at the current place of the containers that agree with an item so far.
@@ -202,30 +206,29 @@ impl<O: On> Compared<'_, O> {
                 return Ok(Beside::Other);
             }
         }
-        let mut levels = self.levels(thread.stack).peekable();
-        if levels.peek().is_none() {
-            return Ok(Beside::Nothing);
-        }
+        let levels = self.levels(thread.stack);
+        let is_only = match self.levels(thread.stack).take(2).count() {
+            0 => return Ok(Beside::Nothing),
+            count => count == 1,
+        };
         if thread.transcript == TextId::ANY {
             return Ok(Beside::Other);
         }
         let mut found: SmallVec<[MemberValues; 2]> = SmallVec::new();
-        let mut is_item = false;
         for (level, _, history) in levels {
             let item = self.item_text(thread, level);
             found.push(match self.scalar_of(thread, level) {
                 Some(lexeme) => {
-                    is_item = true;
-                    MemberValues { values: history, written: item, lexeme }
+                    MemberValues { values: history, written: item, lexeme, decides: true }
                 }
-                None => match self.member_values(thread, history, item)? {
+                None => match self.member_values(thread, (level, history), item, is_only)? {
                     Agreed::None => continue,
                     Agreed::Unknown => return Ok(Beside::Other),
                     Agreed::Values(values) => values,
                 },
             });
         }
-        let Some(MemberValues { written, lexeme, .. }) = found.first() else {
+        let Some(MemberValues { written, lexeme, decides, .. }) = found.first() else {
             return Ok(Beside::Nothing);
         };
         if has_exponent(written) {
@@ -239,7 +242,7 @@ impl<O: On> Compared<'_, O> {
         let Some(place) = RivalPlace::of(&self.json.histories, all, written) else {
             return Ok(Beside::Nothing);
         };
-        if is_item && found.len() == 1 {
+        if *decides && found.len() == 1 {
             return Ok(Beside::Scalar(place, *lexeme));
         }
         Ok(Beside::Member(place, *lexeme, self.rivals_with_room(thread)?))
@@ -272,8 +275,15 @@ impl<O: On> Compared<'_, O> {
         }
     }
 
-    /// The values at a thread's place of the containers that agree with its item so far.
-    fn member_values(&self, thread: &Thread, history: UsedId, mut item: Vec<u8>) -> Result<Agreed> {
+    /// The values at a thread's place of the containers that agree with its item so far. `is_only`:
+    /// the item neither contains nor lies within another one.
+    fn member_values(
+        &self,
+        thread: &Thread,
+        (level, history): (StackId, UsedId),
+        mut item: Vec<u8>,
+        is_only: bool,
+    ) -> Result<Agreed> {
         if item.is_empty() {
             return Ok(Agreed::Unknown);
         }
@@ -288,50 +298,59 @@ impl<O: On> Compared<'_, O> {
             _ => return Ok(Agreed::Unknown),
         };
         let state = thread.lex_state();
-        let Some(OpenPlace { path, start }) = open_place(&item) else {
-            return Ok(Agreed::Unknown);
-        };
+        let Some(open) = open_place(&item) else { return Ok(Agreed::Unknown) };
+        let OpenPlace { path, start, .. } = &open;
         let is_start = self.on.lexeme(index).is_start(state);
         // Names are strings; before them come line breaks.
         if self.json.layouts.place(index).is_some()
             || is_name && self.on.lexeme(index).spec().spelling != Spelling::JsonString
             || is_name != (path.last() == Some(&Step::Names))
-            || is_start != (start == item.len())
+            || is_start != (*start == item.len())
         {
             return Ok(Agreed::Unknown);
         }
-        Ok(match self.json.histories.values_at(&self.json.schema, agreed, &path)? {
-            None => Agreed::Unknown,
-            Some(values) => {
-                let written = item.split_off(start);
-                Agreed::Values(MemberValues { values, written, lexeme: (index, state) })
-            }
-        })
+        // Parts of containers that lie deeper are not compared one by one.
+        let decides = is_only
+            && !is_name
+            && path.len() <= MAX_COMPARED_DEPTH
+            && self.closes_after(thread, level)?;
+        let values = match decides {
+            true => self.json.histories.values_at(&self.json.schema, agreed, &open.closing_path()),
+            false => self.json.histories.values_at(&self.json.schema, agreed, path),
+        };
+        let Some(values) = values? else { return Ok(Agreed::Unknown) };
+        let written = item.split_off(*start);
+        Ok(Agreed::Values(MemberValues { values, written, lexeme: (index, state), decides }))
     }
 
     /// Whether the current member of a thread distinguishes its item from all earlier ones, or
-    /// still can. `is_only`: the item neither contains nor lies within another one. Otherwise these
-    /// may exclude values that have not begun.
+    /// still can; `None` if the member does not tell. `is_only`: the item neither contains nor lies
+    /// within another one. Otherwise these may exclude values that have not begun.
     pub(crate) fn is_member_apart(
         &self,
         thread: &Thread,
-        history: UsedId,
+        (level, history): (StackId, UsedId),
         item: &[u8],
         is_only: bool,
-    ) -> Result<bool> {
-        match self.member_values(thread, history, item.to_vec())? {
-            Agreed::None => Ok(true),
-            Agreed::Values(MemberValues { written, .. }) if has_exponent(&written) => Ok(false),
-            Agreed::Values(MemberValues { values, written, lexeme }) => {
-                match RivalPlace::of(&self.json.histories, values, &written) {
-                    None => Ok(true),
-                    Some(place) => Ok(is_only
-                        && (self.scalar_left(place, lexeme)? == Left::Something
-                            || self.most_items(place, true) <= self.rivals_with_room(thread)?)),
-                }
-            }
-            Agreed::Unknown => Ok(false),
+    ) -> Result<Option<bool>> {
+        let agreed = self.member_values(thread, (level, history), item.to_vec(), is_only)?;
+        let MemberValues { values, written, lexeme, decides } = match agreed {
+            Agreed::None => return Ok(Some(true)),
+            Agreed::Values(values) if has_exponent(&values.written) => return Ok(None),
+            Agreed::Values(values) => values,
+            Agreed::Unknown => return Ok(None),
+        };
+        let Some(place) = RivalPlace::of(&self.json.histories, values, &written) else {
+            return Ok(Some(true));
+        };
+        if !is_only {
+            return Ok(None);
         }
+        Ok(match self.scalar_left(place, lexeme)? {
+            Left::Something => Some(true),
+            Left::Nothing if decides => Some(false),
+            _ => (self.most_items(place, true) <= self.rivals_with_room(thread)?).then_some(true),
+        })
     }
 
     /// The place of a scalar after one more byte.

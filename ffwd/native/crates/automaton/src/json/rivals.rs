@@ -18,6 +18,7 @@ use crate::json::next_bytes::list_bytes;
 use crate::json::pointer::{likely_bytes, Further, Pointer, Rivals};
 use crate::json::query::Schemas;
 use crate::json::rival_place::{has_exponent, Left, RivalPlace, MAX_SEARCHED};
+use crate::json::tables::Json;
 use crate::json::used_keys::UsedId;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
@@ -139,8 +140,17 @@ impl<O: On> Compared<'_, O> {
                 }
                 continue;
             }
-            if self.is_member_apart(thread, history, &item, is_only)? {
-                continue;
+            if let Some(apart) = self.is_member_apart(thread, (level, history), &item, is_only)? {
+                #[cfg(debug_assertions)]
+                if !apart || self.json.histories.len(history) <= 32 {
+                    // The same by trying what follows.
+                    let other = self.finds_other(thread, level, pending, history, item.clone())?;
+                    assert_eq!(apart, other, "after {}", String::from_utf8_lossy(&item));
+                }
+                if apart {
+                    continue;
+                }
+                return Ok(false);
             }
             if !self.finds_other(thread, level, pending, history, item)? {
                 return Ok(false);
@@ -185,9 +195,9 @@ impl<O: On> Compared<'_, O> {
                     }
                 }
                 None if item.is_empty() => Rivals::Begins(history, false),
-                None => match self.json.histories.agreeing(&self.json.schema, history, &item)? {
-                    Agreeing::None => Rivals::None,
-                    _ => self.member_rivals(thread, history, &item)?,
+                None => match agreeing(self.json, history, &item)?.is_none() {
+                    true => Rivals::None,
+                    false => self.member_rivals(thread, history, &item)?,
                 },
             };
             rivals = match (rivals, found) {
@@ -224,7 +234,7 @@ impl<O: On> Compared<'_, O> {
         if !is_string || !matches!(frame, Frame::Value(_)) {
             return Ok(Rivals::Some);
         }
-        let open = OpenMember::of(&self.json.schema, item)?;
+        let open = OpenMember::of(&self.json.schema, &self.json.histories, item)?;
         Ok(open.map_or(Rivals::Some, |open| Rivals::Member(history, open)))
     }
 
@@ -394,11 +404,7 @@ impl<O: On> Compared<'_, O> {
             if item.is_empty() {
                 continue;
             }
-            rivals += match self.json.histories.agreeing(&self.json.schema, history, &item)? {
-                Agreeing::None => 0,
-                Agreeing::Few(rivals) => rivals.len(),
-                Agreeing::Many(rivals) => rivals as usize,
-            };
+            rivals += agreeing(self.json, history, &item)?.count as usize;
         }
         Ok(rivals)
     }
@@ -488,7 +494,7 @@ impl<O: On> Compared<'_, O> {
         history: UsedId,
         item: Vec<u8>,
     ) -> Result<bool> {
-        if self.json.histories.agreeing(&self.json.schema, history, &item)? == Agreeing::None {
+        if agreeing(self.json, history, &item)?.is_none() {
             return Ok(true);
         }
         let height = self.on.cell(level).height;
@@ -509,8 +515,7 @@ impl<O: On> Compared<'_, O> {
                 }
                 // Other bytes end no member.
                 if (text.len() == 1 || matches!(byte, b'"' | b',' | b']' | b'}'))
-                    && self.json.histories.agreeing(&self.json.schema, history, &text)?
-                        == Agreeing::None
+                    && agreeing(self.json, history, &text)?.is_none()
                 {
                     return Ok(true);
                 }
@@ -529,12 +534,11 @@ impl<O: On> Compared<'_, O> {
                 let what = "distinct_texts_tried";
                 return Err(LimitExceeded::new(what, MAX_TRIED).into());
             }
-            let agreeing = self.json.histories.agreeing(&self.json.schema, history, &text)?;
-            let many = match &agreeing {
-                Agreeing::None => return Ok(true),
-                Agreeing::Few(rivals) => rivals.len() as u64,
-                Agreeing::Many(many) => u64::from(*many),
-            };
+            let agreed = agreeing(self.json, history, &text)?;
+            if agreed.is_none() {
+                return Ok(true);
+            }
+            let many = u64::from(agreed.count);
             for thread in &threads {
                 // Further inside, other items may exclude some of them.
                 let is_own = self.on.cell(self.on.level(thread.stack)).height == height;
@@ -544,11 +548,13 @@ impl<O: On> Compared<'_, O> {
                     return Ok(true);
                 }
             }
-            if let (Agreeing::Few(rivals), true) = (agreeing, tried > MAX_DIRECT) {
-                if self.differs_from(level, pending, &text, &rivals)? {
-                    return Ok(true);
+            if tried > MAX_DIRECT {
+                if let Some(rivals) = self.json.histories.listed(agreed) {
+                    if self.differs_from(level, pending, &text, &rivals)? {
+                        return Ok(true);
+                    }
+                    continue;
                 }
-                continue;
             }
             // Digits are tried first, and blanks last: they change nothing.
             let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
@@ -633,6 +639,11 @@ impl<O: On> Compared<'_, O> {
         }
         Ok(false)
     }
+}
+
+/// The earlier containers that agree with what is written of one so far.
+fn agreeing(json: &Json, history: UsedId, item: &[u8]) -> Result<Agreeing> {
+    json.histories.agreeing(&json.schema, history, item)
 }
 
 fn first_bytes() -> impl Iterator<Item = u8> {

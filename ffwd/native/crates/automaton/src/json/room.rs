@@ -22,6 +22,8 @@ use ffwd_regular::expr::{LexState, Lexeme, Spelling};
 const MANY: u32 = 1 << 24;
 /// How many scalars and choices of what follows are looked at for one member.
 const MAX_PARTS: usize = 64;
+/// How many brackets and blanks are read to find that nothing else follows a member.
+const MAX_CLOSING: usize = 256;
 /// How many integers are counted.
 const MAX_INTEGERS: u32 = 4096;
 
@@ -42,18 +44,66 @@ impl<O: On> Compared<'_, O> {
         if let Some(&known) = self.json.rivals.rooms.lock().get(&(stack, index)) {
             return Ok(known);
         }
-        let room = self.find_room(&Thread { stack, transcript: TextId::ANY, ..*thread })?;
+        let room = find_room(*self, &Thread { stack, transcript: TextId::ANY, ..*thread })?;
         self.json.held.add(map_entry::<(StackId, LexemeId), u32>());
         self.json.rivals.rooms.lock().insert((stack, index), room);
         Ok(room)
     }
 
-    fn find_room(&self, thread: &Thread) -> Result<u32> {
-        let level = self.on.level(thread.stack);
-        let Some(threads) = after_scalar(*self, thread)? else { return Ok(0) };
-        let mut parts = MAX_PARTS;
-        count_ways(*self, threads, level, &mut parts)
+    /// Whether nothing but closing brackets, and blanks, can follow a thread's current member until
+    /// the item at a level ends. May return `false` if that depends on the member.
+    pub(crate) fn closes_after(&self, thread: &Thread, level: StackId) -> Result<bool> {
+        let Compared { json, on } = *self;
+        let (ThreadLexeme::Lexeme(index), Frame::Value(_)) =
+            (thread.lexeme, on.cell(thread.stack).frame)
+        else {
+            return Ok(false);
+        };
+        let height = on.cell(level).height;
+        let stack = self.without_history(thread.stack)?;
+        let key = (stack, index, height);
+        if let Some(&known) = json.rivals.closings.lock().get(&key) {
+            return Ok(known);
+        }
+        let thread = Thread { stack, transcript: TextId::ANY, ..*thread };
+        let closes = match after_scalar(*self, &thread)? {
+            Some(threads) => only_closes(on, threads, height)?,
+            None => false,
+        };
+        json.held.add(map_entry::<(StackId, LexemeId, u32), bool>());
+        json.rivals.closings.lock().insert(key, closes);
+        Ok(closes)
     }
+}
+
+fn only_closes<O: On>(on: &O, mut threads: Threads, height: u32) -> Result<bool> {
+    for _ in 0..MAX_CLOSING {
+        let has_ended = |thread: &Thread| on.cell(thread.stack).height <= height;
+        if threads.is_empty() || threads.iter().any(has_ended) {
+            return Ok(!threads.is_empty() && threads.iter().all(has_ended));
+        }
+        let (mut closed, mut blank) = (None, None);
+        for byte in 0..=u8::MAX {
+            meter::charge(1)?;
+            let next = on.step(&threads, byte)?;
+            match byte {
+                _ if next.is_empty() => {}
+                b']' | b'}' if closed.is_none() => closed = Some(next),
+                b' ' | b'\t' | b'\n' | b'\r' => blank = Some(next),
+                _ => return Ok(false),
+            }
+        }
+        let Some(next) = closed.or(blank) else { return Ok(false) };
+        threads = next;
+    }
+    Ok(false)
+}
+
+fn find_room<O: On>(compared: Compared<'_, O>, thread: &Thread) -> Result<u32> {
+    let level = compared.on.level(thread.stack);
+    let Some(threads) = after_scalar(compared, thread)? else { return Ok(0) };
+    let mut parts = MAX_PARTS;
+    count_ways(compared, threads, level, &mut parts)
 }
 
 /// What goes on after a scalar whatever it is; `None` if that depends on it.
