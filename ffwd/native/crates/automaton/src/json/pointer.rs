@@ -17,13 +17,29 @@ pub struct Pointer {
     pub(crate) number: Option<Vec<u8>>,
     /// For a number all earlier items; for other scalars those that start with the text so far.
     pub(crate) node: UsedId,
+    pub(crate) numbers: Numbers,
+}
+
+/// How a number may go on. By default nothing is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
     /// Whether any number of digits may follow.
     pub(crate) takes_digits: bool,
+    /// Whether some digits may be followed only by an exponent.
+    pub(crate) needs_exponent: bool,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self { takes_digits: false, needs_exponent: true }
+    }
 }
 
 pub(crate) enum Further {
     /// No earlier item continues with this text.
     Apart,
+    /// No earlier number does without an exponent.
+    Exponents(Pointer),
     At(Pointer),
 }
 
@@ -39,8 +55,8 @@ pub enum Rivals {
     /// The item is a container, in or before a number without an exponent: the number's lexeme, and
     /// its state.
     Digits((LexemeId, LexState)),
-    /// An item begins: all earlier items, and whether it may be an integer of any size.
-    Begins(UsedId, bool),
+    /// An item begins: all earlier items, and the numbers that it may be.
+    Begins(UsedId, Numbers),
     /// They may exclude any token.
     Some,
 }
@@ -54,11 +70,11 @@ impl Pointer {
     }
 
     fn number(all: UsedId, text: Vec<u8>) -> Self {
-        Self { number: Some(text), node: all, takes_digits: false }
+        Self { number: Some(text), node: all, numbers: Numbers::default() }
     }
 
     pub(crate) fn other(node: UsedId) -> Self {
-        Self { number: None, node, takes_digits: false }
+        Self { number: None, node, numbers: Numbers::default() }
     }
 
     /// Whether the current text is an earlier item.
@@ -76,9 +92,11 @@ impl Pointer {
         };
         let mut text = text.clone();
         text.push(byte);
-        match is_apart(histories, self.node, &text) {
-            true => Further::Apart,
-            false => Further::At(Self::number(self.node, text)),
+        let is_apart = is_apart(histories, self.node, &text);
+        let there = Self::number(self.node, text);
+        match is_apart {
+            true => Further::Exponents(there),
+            false => Further::At(there),
         }
     }
 }
@@ -122,16 +140,19 @@ impl Rivals {
                 // A repeated item is refused with everything after its end.
                 None => histories.find_apart(pointer.node, token),
                 Some(text) => {
-                    is_number_apart(histories, pointer.node, text, token, pointer.takes_digits)
+                    is_number_apart(histories, pointer.node, text, token, pointer.numbers)
                 }
             },
-            &Self::Begins(all, takes_digits) => {
+            &Self::Begins(all, numbers) => {
                 let token = token.trim_ascii_start();
                 let token = token.strip_prefix(b",").unwrap_or(token).trim_ascii_start();
                 match token.first() {
                     None => true,
-                    Some(b'1'..=b'9') => is_number_apart(histories, all, b"", token, takes_digits),
-                    Some(b'-' | b'0') => is_number_apart(histories, all, b"", token, false),
+                    Some(b'1'..=b'9') => is_number_apart(histories, all, b"", token, numbers),
+                    Some(b'-' | b'0') => {
+                        let numbers = Numbers { takes_digits: false, ..numbers };
+                        is_number_apart(histories, all, b"", token, numbers)
+                    }
                     Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
                     Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
                     Some(_) => false,
@@ -151,15 +172,17 @@ impl Rivals {
             Self::Some | Self::Digits(_) => false,
             Self::Member(history, open) => open.is_apart(histories, *history, token),
             Self::Scalar(Pointer { number: None, node, .. }) => histories.find_apart(*node, token),
-            Self::Scalar(Pointer { number: Some(text), node, .. }) => {
-                is_apart(histories, *node, &[text, token].concat())
+            Self::Scalar(Pointer { number: Some(text), node, numbers }) => {
+                !numbers.needs_exponent && is_apart(histories, *node, &[text, token].concat())
             }
-            &Self::Begins(all, _) => {
+            &Self::Begins(all, numbers) => {
                 let token = token.trim_ascii_start();
                 let token = token.strip_prefix(b",").unwrap_or(token).trim_ascii_start();
                 match token.first() {
                     None => true,
-                    Some(b'-' | b'0'..=b'9') => is_apart(histories, all, token),
+                    Some(b'-' | b'0'..=b'9') => {
+                        !numbers.needs_exponent && is_apart(histories, all, token)
+                    }
                     Some(&kind @ (b'{' | b'[')) => histories.sets.child(all, kind).is_none(),
                     Some(b'"' | b'n' | b't' | b'f') => histories.find_apart(all, token),
                     Some(_) => false,
@@ -170,17 +193,16 @@ impl Rivals {
 }
 
 /// Returns whether a number that continues with a token differs from all earlier ones.
-/// `takes_digits`: any number of digits may follow the text so far.
 fn is_number_apart(
     histories: &Histories,
     all: UsedId,
     written: &[u8],
     token: &[u8],
-    takes_digits: bool,
+    numbers: Numbers,
 ) -> bool {
     let end = token.iter().position(|byte| b",] \t\n\r".contains(byte));
     let more = &token[..end.unwrap_or(token.len())];
-    if end.is_none() && takes_digits && more.iter().all(u8::is_ascii_digit) {
+    if end.is_none() && numbers.takes_digits && more.iter().all(u8::is_ascii_digit) {
         return true;
     }
     let text = [written, more].concat();
@@ -188,7 +210,7 @@ fn is_number_apart(
         return false;
     }
     match end {
-        None => is_apart(histories, all, &text),
+        None => !numbers.needs_exponent && is_apart(histories, all, &text),
         Some(_) => !Pointer::number(all, text).is_used(histories),
     }
 }

@@ -79,12 +79,17 @@ impl Items<'_> {
         self.0.map_or(Ok(Beside::Nothing), |compared| compared.beside(thread))
     }
 
-    /// The place of a scalar after one more byte.
-    pub fn next_place(&self, place: RivalPlace, byte: u8) -> NextPlace {
-        self.0.map_or(NextPlace::Apart, |compared| compared.next_place(place, byte))
+    /// The place of a scalar after one more byte, which leads to a state of its lexeme.
+    pub fn next_place(
+        &self,
+        place: RivalPlace,
+        byte: u8,
+        lexeme: (LexemeId, LexState),
+    ) -> NextPlace {
+        self.0.map_or(NextPlace::Apart, |compared| compared.next_place(place, byte, lexeme))
     }
 
-    /// The bytes that continue earlier items from a place, and other special bytes; sorted.
+    /// The bytes that may lead to earlier items from a place; sorted.
     pub fn bytes_from(&self, place: RivalPlace) -> SmallVec<[u8; 16]> {
         self.0.map_or(SmallVec::new(), |compared| compared.bytes_from(place))
     }

@@ -267,7 +267,7 @@ impl Masker {
             }
             meter::charge(1)?;
             let Some(next) = lexeme.next(state, byte)? else { continue };
-            let there = match automaton.items().next_place(place, byte) {
+            let there = match automaton.items().next_place(place, byte, (index, next)) {
                 NextPlace::At(there) => there,
                 NextPlace::Apart => continue,
                 NextPlace::Exponent => {
