@@ -1,14 +1,20 @@
 //! The position of the current item among the earlier ones, and the tokens that distinguish it from
 //! all of them.
 
+use smallvec::SmallVec;
+
 use crate::json::agreement::OpenMember;
 use crate::json::compared::Compared;
 use crate::json::history::{plain, Histories};
+use crate::json::rival_place::has_exponent;
 use crate::json::used_keys::UsedId;
 use crate::stacks::ids::LexemeId;
 use crate::stacks::on::On;
 use ffwd_regular::expr::LexState;
 use ffwd_regular::regex::Decimal;
+
+/// The most zeros that an exponent stands for.
+const MAX_ZEROS: u64 = 1 << 16;
 
 /// The position of a scalar's text among the earlier items.
 #[derive(Clone, Debug)]
@@ -80,7 +86,12 @@ impl Pointer {
     /// Whether the current text is an earlier item.
     pub(crate) fn is_used(&self, histories: &Histories) -> bool {
         let Some(text) = &self.number else { return histories.sets.ends(self.node) };
+        if has_exponent(text) && !histories.share_digits(self.node, text) {
+            return false;
+        }
         let number = Decimal::parse(&String::from_utf8_lossy(text)).ok();
+        // Texts with so many zeros are not compared.
+        let number = number.filter(|number| number.exponent().unsigned_abs() <= MAX_ZEROS);
         let node = number.and_then(|number| histories.find(self.node, &plain(&number)));
         node.is_some_and(|node| histories.sets.ends(node))
     }
@@ -103,7 +114,7 @@ impl Pointer {
 
 /// Whether no earlier number can be written without an exponent and with these first characters.
 pub(crate) fn is_apart(histories: &Histories, all: UsedId, text: &[u8]) -> bool {
-    if text.iter().any(|byte| b"eE".contains(byte)) {
+    if has_exponent(text) {
         return false;
     }
     let significant = match text.iter().position(|&byte| byte == b'.') {
@@ -206,8 +217,8 @@ fn is_number_apart(
         return true;
     }
     let text = [written, more].concat();
-    if text.iter().any(|byte| b"eE".contains(byte)) {
-        return false;
+    if has_exponent(&text) {
+        return !histories.share_digits(all, &text);
     }
     match end {
         None => !numbers.needs_exponent && is_apart(histories, all, &text),
@@ -216,6 +227,54 @@ fn is_number_apart(
 }
 
 impl Histories {
+    /// Whether a number with these significant digits, and this sign, is among some. No other can
+    /// equal a number with these digits before its exponent.
+    pub(crate) fn share_digits(&self, all: UsedId, number: &[u8]) -> bool {
+        let sets = &self.sets;
+        let mantissa = number.iter().take_while(|byte| !b"eE".contains(byte));
+        let digits: SmallVec<[u8; 32]> = mantissa
+            .copied()
+            .filter(u8::is_ascii_digit)
+            .skip_while(|&digit| digit == b'0')
+            .collect();
+        let zeros = digits.iter().rev().take_while(|&&digit| digit == b'0').count();
+        let digits = &digits[..digits.len() - zeros];
+        if digits.is_empty() {
+            return sets.child(all, b'0').is_some_and(|zero| sets.ends(zero));
+        }
+        let signed = if number.first() == Some(&b'-') { sets.child(all, b'-') } else { Some(all) };
+        let Some(signed) = signed else { return false };
+        let ends = |node: Option<UsedId>| node.is_some_and(|node| sets.ends(node));
+        // An integer, with any zeros after the digits.
+        let mut node = self.find(signed, digits);
+        while let Some(at) = node {
+            if sets.ends(at) {
+                return true;
+            }
+            node = sets.child(at, b'0');
+        }
+        // A point among the digits.
+        let mut whole = signed;
+        for (at, &digit) in digits.iter().enumerate() {
+            if at > 0
+                && ends(self.find(whole, b".").and_then(|point| self.find(point, &digits[at..])))
+            {
+                return true;
+            }
+            let Some(next) = sets.child(whole, digit) else { break };
+            whole = next;
+        }
+        // Zeros before the digits.
+        let mut node = self.find(signed, b"0.");
+        while let Some(at) = node {
+            if ends(self.find(at, digits)) {
+                return true;
+            }
+            node = sets.child(at, b'0');
+        }
+        false
+    }
+
     /// Whether some bytes lead away from all earlier items, from a place where none of these ends.
     fn find_apart(&self, node: UsedId, bytes: &[u8]) -> bool {
         let mut node = node;

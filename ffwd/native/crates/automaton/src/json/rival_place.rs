@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::json::compared::Compared;
 use crate::json::history::Histories;
 use crate::json::members::{open_place, OpenPlace, Step};
+use crate::json::pointer::Pointer;
 use crate::json::used_keys::UsedId;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -83,18 +84,29 @@ pub enum NextPlace {
 }
 
 /// The current text of a thread, compared with the earlier items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Earlier items exclude nothing, unless a token begins another item.
     Nothing,
-    /// A scalar: its place, its lexeme, and the state of that.
-    Scalar(RivalPlace, (LexemeId, LexState)),
+    /// A scalar.
+    Scalar(BesideScalar),
     /// A scalar in a container, or a name. The place is among the values there of the containers
     /// that agree with the item so far. The number counts those from which the item can differ
     /// whatever the scalar is.
-    Member(RivalPlace, (LexemeId, LexState), u32),
+    Member(BesideScalar, u32),
     /// Something else.
     Other,
+}
+
+/// A scalar, or its beginning, compared with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BesideScalar {
+    /// Where it is among them.
+    pub place: RivalPlace,
+    /// Its lexeme, and the state of that.
+    pub lexeme: (LexemeId, LexState),
+    values: UsedId,
+    written: Vec<u8>,
 }
 
 /// The values that containers have at the current place of an item, the text there, and its lexeme.
@@ -245,10 +257,12 @@ impl<O: On> Compared<'_, O> {
         let Some(place) = self.place_of(all, written, *lexeme) else {
             return Ok(Beside::Nothing);
         };
+        let (lexeme, written) = (*lexeme, written.clone());
+        let scalar = BesideScalar { place, lexeme, values: all, written };
         if is_item && found.len() == 1 {
-            return Ok(Beside::Scalar(place, *lexeme));
+            return Ok(Beside::Scalar(scalar));
         }
-        Ok(Beside::Member(place, *lexeme, self.rivals_with_room(thread)?))
+        Ok(Beside::Member(scalar, self.rivals_with_room(thread)?))
     }
 
     /// The place of a scalar without an exponent among some values; `None` if it becomes none of
@@ -346,7 +360,15 @@ impl<O: On> Compared<'_, O> {
     ) -> Result<bool> {
         match self.member_values(thread, history, item.to_vec())? {
             Agreed::None => Ok(true),
-            Agreed::Values(MemberValues { written, .. }) if has_exponent(&written) => Ok(false),
+            Agreed::Values(MemberValues { values, written, lexeme }) if has_exponent(&written) => {
+                let pointer = Pointer::new(&self.json.histories, values, &written);
+                Ok(match pointer.filter(|_| self.json.histories.share_digits(values, &written)) {
+                    None => true,
+                    Some(pointer) => {
+                        is_only && self.unused_text(lexeme.0, lexeme.1, pointer)?.is_some()
+                    }
+                })
+            }
             Agreed::Values(MemberValues { values, written, lexeme }) => {
                 match self.place_of(values, &written, lexeme) {
                     None => Ok(true),
@@ -382,6 +404,14 @@ impl<O: On> Compared<'_, O> {
             Some(next) if !self.is_apart_at(next, lexeme) => NextPlace::At(next),
             _ => NextPlace::Apart,
         }
+    }
+
+    /// Whether a token with an exponent may make a scalar equal to one that it is beside.
+    pub fn may_equal(&self, scalar: &BesideScalar, token: &[u8]) -> bool {
+        let is_number = |byte: &&u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
+        let text: Vec<u8> =
+            scalar.written.iter().chain(token.iter().take_while(is_number)).copied().collect();
+        !has_exponent(&text) || self.json.histories.share_digits(scalar.values, &text)
     }
 
     /// The bytes that may lead to earlier items from a place; sorted.

@@ -336,7 +336,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Bytes after which a scalar differs from all earlier items, wherever it ends.
-    fn unused_text(
+    pub(crate) fn unused_text(
         &self,
         index: LexemeId,
         state: LexState,
@@ -580,6 +580,9 @@ impl<O: On> Compared<'_, O> {
                 }
                 let mut text = text.clone();
                 text.push(byte);
+                if has_long_exponent(&text) {
+                    continue;
+                }
                 if !next.iter().any(ends) {
                     ways.push((next, text));
                 } else if !self.json.histories.has(&self.json.schema, history, &text)? {
@@ -667,6 +670,15 @@ impl<O: On> Compared<'_, O> {
         }
         Ok(false)
     }
+}
+
+/// Whether a text ends in an exponent of more than three digits. Shorter ones make as many numbers
+/// as are tried, and longer ones may not be compared.
+fn has_long_exponent(text: &[u8]) -> bool {
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let before = &text[..text.len() - digits];
+    let mark = before.strip_suffix(b"-").or(before.strip_suffix(b"+")).unwrap_or(before);
+    digits > 3 && matches!(mark, [.., b'0'..=b'9', b'e' | b'E'])
 }
 
 fn first_bytes() -> impl Iterator<Item = u8> {
