@@ -240,3 +240,45 @@ def test_shortest_completions_go_round_dead_ends() -> None:
     compiled = ffwd.compile(ffwd.lark(text), byte_vocabulary())
     tokens = compiled.shortest_completion()
     assert compiled.matcher().accept_tokens(tokens)
+
+
+def draw_recursive(source: random.Random) -> str:
+    """Return a grammar whose rules contain each other, and in which `T0` takes what `"11"` needs.
+
+    The search for dead ends meets more rows than it examines, so it is repeated nearer to them.
+    """
+    parts = ["T0", "T1", "T2", '"1"', '"11"', '"ac"', '"b"', "r0", "r2", "(T1 | T2)"]
+
+    def some(count: int) -> str:
+        return " ".join(source.choice(parts) for _ in range(count))
+
+    dead = f'r2 T2 T0 {source.choice(["(T1 | T2)", "T1", "T2", ""])} T0 "11"'
+    r0 = ["T1", source.choice(["T1 r0", "(T1)* (r0){2,} r0", "r0 r0", some(2)]), dead]
+    more = ['r0 "1" T2', "T0 r0", '"1" "ac"', 'T1 r0 "b"', '"1" T0', some(2), some(3)]
+    r2 = ['""', *(source.choice(more) for _ in range(source.randint(1, 4)))]
+    terminals = 'T0: (("1c")+){3,5}\nT1: ("b"){3,5}\nT2: /[1ac]/ /[bca]/\n'
+    return f"start: r0\nr0: {' | '.join(r0)}\nr2: {' | '.join(r2)}\n{terminals}"
+
+
+def test_no_mask_is_empty_where_a_search_ends_early() -> None:
+    texts = ["aa", "ab", "1c", "1c1", "c1", "bb", "11", "bbb", "a1", "1b", "ac1", "cb"]
+    tokens = [*(bytes([byte]) for byte in range(256)), None, *map(str.encode, texts)]
+    vocabulary = ffwd.Vocabulary(tokens, eos_token_ids=[END])
+    walked = 0
+    for seed in range(30):
+        source = random.Random(seed)
+        text = draw_recursive(source)
+        try:
+            compiled = ffwd.compile(ffwd.lark(text), vocabulary)
+            for _ in range(3):
+                matcher = compiled.matcher()
+                while len(matcher.tokens) < 12 and not matcher.is_terminated():
+                    allowed = matcher.allowed_token_ids()
+                    assert allowed, (text, matcher.tokens)
+                    for token in allowed:
+                        assert token == END or matcher.validate_tokens([token]) == 1
+                    assert matcher.accept_token(source.choice(allowed))
+            walked += 1
+        except ffwd.LimitExceededError:
+            continue
+    assert walked > 20

@@ -201,11 +201,15 @@ class Cases:
             report.refused[SUBJECT] = subject
             return
         try:
-            lexed_case.LexedCase(text, report, source).walks(subject, peer, _GRAMMAR_WALKS)
+            case = lexed_case.LexedCase(text, report, source, self._lexed_peer)
+            case.walks(subject, peer, _GRAMMAR_WALKS)
         except ffwd.LimitExceededError:
             raise
         except ffwd.FfwdError as error:
             self._raised(report, "lark", text, error)
+
+    def _lexed_peer(self, text: str) -> Contestant | str:
+        return self._engines.contestant(PEER, Whitespace.FLEXIBLE, "lark", text)
 
     def _corpus(self, report: CaseReport, source: random.Random, alone: bool) -> None:
         """Return a grammar of the corpus, with other walks than its own test has."""

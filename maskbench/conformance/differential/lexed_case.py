@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from typing import Any
 
 import ffwd
@@ -23,6 +24,7 @@ from maskbench.conformance.gates.walks import Ending, Walker, byte_tokens
 _STEPS = 16
 _TRIES = 8
 _TRY_STEPS = 60
+_NO_CHARACTER = "\ue000"
 
 
 def draw(source: random.Random) -> str:
@@ -35,8 +37,15 @@ class LexedCase(DifferentialCase):
 
     _allowed_by = ()
 
-    def __init__(self, text: str, report: CaseReport, source: random.Random) -> None:
+    def __init__(
+        self,
+        text: str,
+        report: CaseReport,
+        source: random.Random,
+        peer_of: Callable[[str], Contestant | str],
+    ) -> None:
         super().__init__("lark", text, report, source)
+        self._peer_of = peer_of
 
     def walks(self, subject: Contestant, peer: Contestant | None, count: int) -> None:
         """Walk through both masks."""
@@ -58,26 +67,32 @@ class LexedCase(DifferentialCase):
             self._report.add("peer lacks: token" if subject else "no end found")
         elif refusing.accepts(text.rstrip(b" ")) and "%ignore" in self._text:
             self._report.add("ignored at the end")
-        elif subject and not self._accepts_apart(text):
+        elif subject and self._agree_apart(text):
             self._report.add("ignored or lexeme")
         else:
             who = "ffwd" if subject else "the peer"
             self._find("unexplained", spot.prefix, token, f"only {who} accepts {text!r}")
 
-    def _accepts_apart(self, text: bytes) -> bool:
-        """Return whether ffwd accepts a text if no terminal matches what is ignored."""
-        ignored = re.search("^%ignore (.*)$", self._text, re.MULTILINE)
+    def _agree_apart(self, text: bytes) -> bool:
+        """Return whether both agree on a text if no terminal begins with what is ignored."""
+        ignored = re.search("^%ignore /(.*)/$", self._text, re.MULTILINE)
         if ignored is None:
-            return True
+            return False
+        # A terminal of which nothing is left matches a character that no text has.
         apart = re.sub(
-            r"^(T\d+): (.*)$", rf"\1: (\2) & ~{ignored[1]}", self._text, flags=re.MULTILINE
+            r"^(T\d+): (.*)$",
+            rf'\1: ((\2) & ~/(?s:{ignored[1]}.*)/) | "{_NO_CHARACTER}"',
+            self._text,
+            flags=re.MULTILINE,
         )
+        peer = self._peer_of(apart)
+        if isinstance(peer, str):
+            return False
         try:
             grammar = ffwd.compile(ffwd.lark(apart), byte_tokens().vocabulary)
         except ffwd.GrammarError:
-            # Nothing is left of a terminal.
-            return True
-        return fuzz.accepts(grammar, text.decode())
+            return False
+        return fuzz.accepts(grammar, text.decode()) == peer.accepts(text)
 
     def _ended(self, spot: Spot) -> bytes | None:
         """Return a text of ffwd's with the token."""

@@ -72,7 +72,7 @@ RULES: dict[str, Rule] = {
         "ffwd", "docs/lark.md says behind which last lexemes what is ignored may come"
     ),
     "ignored or lexeme": Rule(
-        "ffwd", "docs/lark.md says that text which is ignored may also be a lexeme"
+        "ffwd", "docs/lark.md says that ignored text may also be a lexeme, or follow an empty one"
     ),
     "corpus": Rule(
         "peer", "a case of maskbench/conformance/grammars whose difference is named there"

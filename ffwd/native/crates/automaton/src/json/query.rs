@@ -50,6 +50,11 @@ impl Query {
     pub fn required_schemas(&self) -> &[SchemaId] {
         &self.schemas[..self.required as usize]
     }
+
+    /// The schemas that are only observed.
+    pub fn observed_schemas(&self) -> &[SchemaId] {
+        &self.schemas[self.required as usize..]
+    }
 }
 
 /// The schemas of a query under construction, the required ones first. The place of each is its bit

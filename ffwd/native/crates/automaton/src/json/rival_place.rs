@@ -11,6 +11,7 @@ use crate::json::agreement::MAX_DEPTH as MAX_COMPARED_DEPTH;
 use crate::json::compared::Compared;
 use crate::json::history::Histories;
 use crate::json::members::{open_place, OpenPlace, Step};
+use crate::json::pointer::Pointer;
 use crate::json::used_keys::UsedId;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -19,6 +20,9 @@ use crate::stacks::thread::{Thread, ThreadLexeme};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Spelling};
+
+/// A byte that only numbers with an exponent have: literals lack the capital letter.
+pub(crate) const EXPONENT: u8 = b'E';
 
 /// How many states one search for an unused text enters.
 pub(crate) const MAX_SEARCHED: usize = 200_000;
@@ -32,9 +36,11 @@ pub enum RivalPlace {
     Text(UsedId),
     /// The same of a number, whose value may be written in several ways.
     Number(NumberPlace),
+    /// A number that starts like no earlier item, and that an exponent may still make equal to one.
+    NewNumber,
 }
 
-/// The text of a number that has no exponent yet.
+/// The text of a number without an exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberPlace {
     /// The numbers that start with the text without the zeros at the end of its fraction.
@@ -79,18 +85,29 @@ pub enum NextPlace {
 }
 
 /// The current text of a thread, compared with the earlier items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Earlier items exclude nothing, unless a token begins another item.
     Nothing,
-    /// A scalar: its place, its lexeme, and the state of that.
-    Scalar(RivalPlace, (LexemeId, LexState)),
+    /// A scalar.
+    Scalar(BesideScalar),
     /// A scalar in a container, or a name. The place is among the values there of the containers
     /// that agree with the item so far. The number counts those from which the item can differ
     /// whatever the scalar is.
-    Member(RivalPlace, (LexemeId, LexState), u32),
+    Member(BesideScalar, u32),
     /// Something else.
     Other,
+}
+
+/// A scalar, or its beginning, compared with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BesideScalar {
+    /// Where it is among them.
+    pub place: RivalPlace,
+    /// Its lexeme, and the state of that.
+    pub lexeme: (LexemeId, LexState),
+    values: UsedId,
+    written: Vec<u8>,
 }
 
 /// The values that containers have at the current place of an item, the text there, and its lexeme.
@@ -113,73 +130,74 @@ enum Agreed {
 }
 
 impl RivalPlace {
-    /// The place of a text without an exponent; `None` if no earlier item starts with it.
-    pub(crate) fn of(histories: &Histories, all: UsedId, text: &[u8]) -> Option<Self> {
+    /// The place of a text without an exponent; `None` if it becomes no earlier item.
+    fn of(histories: &Histories, all: UsedId, text: &[u8]) -> Option<Self> {
         text.iter().try_fold(Self::Start(all), |place, &byte| place.next(histories, byte))
     }
 
-    /// The place after one more byte that begins no exponent; `None` if no earlier item continues
-    /// with it.
-    pub(crate) fn next(self, histories: &Histories, byte: u8) -> Option<Self> {
+    /// The place after one more byte that begins no exponent; `None` if it leads to no earlier item.
+    fn next(self, histories: &Histories, byte: u8) -> Option<Self> {
         let sets = &histories.sets;
         match self {
             Self::Start(all) if byte == b'-' => {
                 let is_zero = sets.child(all, b'0').is_some_and(|zero| sets.ends(zero));
-                let node = sets.child(all, byte);
-                NumberPlace::at(node.unwrap_or(UsedId::EMPTY), 0, Part::Whole, is_zero)
+                Some(NumberPlace::at(sets.child(all, byte), 0, Part::Whole, is_zero))
             }
             Self::Start(all) if byte.is_ascii_digit() => {
-                NumberPlace::at(sets.child(all, byte)?, 0, Part::Whole, false)
+                Some(NumberPlace::at(sets.child(all, byte), 0, Part::Whole, false))
             }
             Self::Start(node) | Self::Text(node) => sets.child(node, byte).map(Self::Text),
-            Self::Number(number) => number.next(histories, byte),
+            Self::Number(number) => Some(number.next(histories, byte)),
+            Self::NewNumber => Some(self),
         }
     }
 
     /// Whether the current text is an earlier item.
     pub(crate) fn is_used(self, histories: &Histories) -> bool {
         match self {
-            Self::Start(_) => false,
+            Self::Start(_) | Self::NewNumber => false,
             Self::Text(node) => histories.sets.ends(node),
             Self::Number(NumberPlace { node, is_zero, .. }) => is_zero || histories.sets.ends(node),
         }
     }
 
-    /// Whether it is a zero with a sign, or the sign: zero has one entry, whatever its sign.
-    fn is_zero(self) -> bool {
-        matches!(self, Self::Number(NumberPlace { is_zero: true, .. }))
+    /// Whether it is one of a number that has begun.
+    fn is_in_number(self) -> bool {
+        matches!(self, Self::Number(_) | Self::NewNumber)
     }
 
     /// Whether a byte begins the exponent of a number.
     fn is_exponent(self, byte: u8) -> bool {
-        matches!(self, Self::Number(_)) && matches!(byte, b'e' | b'E')
+        self.is_in_number() && matches!(byte, b'e' | b'E')
     }
 }
 
 impl NumberPlace {
-    fn at(node: UsedId, zeros: u32, part: Part, is_zero: bool) -> Option<RivalPlace> {
-        (node != UsedId::EMPTY || is_zero).then_some(RivalPlace::Number(Self {
-            node,
-            zeros,
-            part,
-            is_zero,
-        }))
+    /// The place at the numbers of a node, if there are any.
+    fn at(node: Option<UsedId>, zeros: u32, part: Part, is_zero: bool) -> RivalPlace {
+        let node = node.unwrap_or(UsedId::EMPTY);
+        match node != UsedId::EMPTY || is_zero {
+            true => RivalPlace::Number(Self { node, zeros, part, is_zero }),
+            false => RivalPlace::NewNumber,
+        }
     }
 
-    fn next(self, histories: &Histories, byte: u8) -> Option<RivalPlace> {
+    fn next(self, histories: &Histories, byte: u8) -> RivalPlace {
         let Self { node, zeros, part, is_zero } = self;
-        let below = |bytes: &[u8]| histories.find(node, bytes).unwrap_or(UsedId::EMPTY);
         match (part, byte) {
-            (Part::Whole, b'.') => Self::at(node, 0, Part::Point, is_zero),
-            (Part::Whole, _) => Self::at(below(&[byte]), 0, part, is_zero && byte == b'0'),
-            (_, b'0') => Self::at(node, zeros.saturating_add(1), part, is_zero),
+            (Part::Whole, b'.') => Self::at(Some(node), 0, Part::Point, is_zero),
+            (Part::Whole, _) => {
+                Self::at(histories.find(node, &[byte]), 0, part, is_zero && byte == b'0')
+            }
+            (_, b'0') => Self::at(Some(node), zeros.saturating_add(1), part, is_zero),
             _ => {
                 let point = if part == Part::Point { &b"."[..] } else { b"" };
-                let mut from = histories.find(node, point)?;
+                let mut from = histories.find(node, point);
                 for _ in 0..zeros {
-                    from = histories.sets.child(from, b'0')?;
+                    from = from.and_then(|node| histories.sets.child(node, b'0'));
                 }
-                Self::at(histories.sets.child(from, byte)?, 0, Part::Fraction, false)
+                let node = from.and_then(|node| histories.sets.child(node, byte));
+                Self::at(node, 0, Part::Fraction, false)
             }
         }
     }
@@ -239,13 +257,32 @@ impl<O: On> Compared<'_, O> {
         for MemberValues { values, .. } in &found {
             all = self.json.histories.sets.union(all, *values)?;
         }
-        let Some(place) = RivalPlace::of(&self.json.histories, all, written) else {
+        let Some(place) = self.place_of(all, written, *lexeme) else {
             return Ok(Beside::Nothing);
         };
+        let (lexeme, written) = (*lexeme, written.clone());
+        let scalar = BesideScalar { place, lexeme, values: all, written };
         if *decides && found.len() == 1 {
-            return Ok(Beside::Scalar(place, *lexeme));
+            return Ok(Beside::Scalar(scalar));
         }
-        Ok(Beside::Member(place, *lexeme, self.rivals_with_room(thread)?))
+        Ok(Beside::Member(scalar, self.rivals_with_room(thread)?))
+    }
+
+    /// The place of a scalar without an exponent among some values; `None` if it becomes none of
+    /// them.
+    pub(crate) fn place_of(
+        &self,
+        values: UsedId,
+        written: &[u8],
+        lexeme: (LexemeId, LexState),
+    ) -> Option<RivalPlace> {
+        let place = RivalPlace::of(&self.json.histories, values, written)?;
+        (!self.is_apart_at(place, lexeme)).then_some(place)
+    }
+
+    /// Whether a scalar at a place becomes no earlier item.
+    fn is_apart_at(&self, place: RivalPlace, (index, state): (LexemeId, LexState)) -> bool {
+        place == RivalPlace::NewNumber && !self.on.lexeme(index).may_have(state, EXPONENT)
     }
 
     /// How many items may have the member that a thread is in the middle of so that what follows
@@ -262,13 +299,15 @@ impl<O: On> Compared<'_, O> {
     /// The most items that have the text at a place as a whole value; or, if asked, any one value
     /// that starts with it.
     pub fn most_items(&self, place: RivalPlace, goes_on: bool) -> u32 {
-        if place.is_zero() {
-            return u32::MAX;
-        }
         let sets = &self.json.histories.sets;
-        let (RivalPlace::Start(node)
-        | RivalPlace::Text(node)
-        | RivalPlace::Number(NumberPlace { node, .. })) = place;
+        let node = match place {
+            RivalPlace::Number(NumberPlace { is_zero: true, .. }) | RivalPlace::NewNumber => {
+                return u32::MAX
+            }
+            RivalPlace::Start(node)
+            | RivalPlace::Text(node)
+            | RivalPlace::Number(NumberPlace { node, .. }) => node,
+        };
         match goes_on {
             true => sets.most_below(node),
             false => sets.times(node),
@@ -336,33 +375,64 @@ impl<O: On> Compared<'_, O> {
         let agreed = self.member_values(thread, (level, history), item.to_vec(), is_only)?;
         let MemberValues { values, written, lexeme, decides } = match agreed {
             Agreed::None => return Ok(Some(true)),
-            Agreed::Values(values) if has_exponent(&values.written) => return Ok(None),
-            Agreed::Values(values) => values,
             Agreed::Unknown => return Ok(None),
+            Agreed::Values(values) => values,
         };
-        let Some(place) = RivalPlace::of(&self.json.histories, values, &written) else {
-            return Ok(Some(true));
-        };
+        if has_exponent(&written) {
+            let pointer = Pointer::new(&self.json.histories, values, &written);
+            return Ok(
+                match pointer.filter(|_| self.json.histories.share_digits(values, &written)) {
+                    None => Some(true),
+                    Some(pointer) => {
+                        let (index, state) = lexeme;
+                        (is_only && self.unused_text(index, state, pointer)?.is_some())
+                            .then_some(true)
+                    }
+                },
+            );
+        }
+        let Some(place) = self.place_of(values, &written, lexeme) else { return Ok(Some(true)) };
         if !is_only {
             return Ok(None);
         }
         Ok(match self.scalar_left(place, lexeme)? {
             Left::Something => Some(true),
+            // Items with a value that only an exponent makes are at other places.
+            Left::Exponents
+                if self.scalar_left(RivalPlace::NewNumber, lexeme)? != Left::Something =>
+            {
+                None
+            }
             Left::Nothing if decides => Some(false),
             _ => (self.most_items(place, true) <= self.rivals_with_room(thread)?).then_some(true),
         })
     }
 
-    /// The place of a scalar after one more byte.
-    pub fn next_place(&self, place: RivalPlace, byte: u8) -> NextPlace {
+    /// The place of a scalar after one more byte, which leads to a state of its lexeme.
+    pub fn next_place(
+        &self,
+        place: RivalPlace,
+        byte: u8,
+        lexeme: (LexemeId, LexState),
+    ) -> NextPlace {
         if place.is_exponent(byte) {
             return NextPlace::Exponent;
         }
-        let next = place.next(&self.json.histories, byte);
-        next.map_or(NextPlace::Apart, NextPlace::At)
+        match place.next(&self.json.histories, byte) {
+            Some(next) if !self.is_apart_at(next, lexeme) => NextPlace::At(next),
+            _ => NextPlace::Apart,
+        }
     }
 
-    /// The bytes that continue earlier items from a place, and other special bytes; sorted.
+    /// Whether a token with an exponent may make a scalar equal to one that it is beside.
+    pub fn may_equal(&self, scalar: &BesideScalar, token: &[u8]) -> bool {
+        let is_number = |byte: &&u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
+        let text: Vec<u8> =
+            scalar.written.iter().chain(token.iter().take_while(is_number)).copied().collect();
+        !has_exponent(&text) || self.json.histories.share_digits(scalar.values, &text)
+    }
+
+    /// The bytes that may lead to earlier items from a place; sorted.
     pub fn bytes_from(&self, place: RivalPlace) -> SmallVec<[u8; 16]> {
         let below = |node| {
             let children = self.json.histories.sets.children(node);
@@ -370,14 +440,16 @@ impl<O: On> Compared<'_, O> {
         };
         match place {
             RivalPlace::Start(all) => {
-                // Zero has one entry, whatever its sign.
-                let mut bytes: SmallVec<_> = below(all).chain([b'-']).collect();
+                let numbers = (b'0'..=b'9').chain([b'-']);
+                let mut bytes: SmallVec<_> = below(all).chain(numbers).collect();
                 bytes.sort_unstable();
                 bytes.dedup();
                 bytes
             }
             RivalPlace::Text(node) => below(node).collect(),
-            RivalPlace::Number(_) => b".0123456789Ee".iter().copied().collect(),
+            RivalPlace::Number(_) | RivalPlace::NewNumber => {
+                b".0123456789Ee".iter().copied().collect()
+            }
         }
     }
 
@@ -432,7 +504,7 @@ impl<O: On> Compared<'_, O> {
                 break;
             }
             // More zeros at the end of a fraction change nothing.
-            let stays = next == visit.state && matches!(there, RivalPlace::Number(_));
+            let stays = next == visit.state && there.is_in_number();
             if next.is_final() || stays {
                 continue;
             }
@@ -491,6 +563,9 @@ impl<O: On> Compared<'_, O> {
                 }
             }
             RivalPlace::Number(_) => self.has_many_numbers(index, state)?,
+            RivalPlace::NewNumber => {
+                self.is_apart_at(place, (index, state)) || self.has_many_numbers(index, state)?
+            }
         };
         Ok(is_plain.then_some(Left::Something))
     }

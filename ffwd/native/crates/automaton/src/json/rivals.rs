@@ -15,9 +15,9 @@ use crate::json::compared::Compared;
 use crate::json::endless::MAX_DEPTH;
 use crate::json::history::{open_value, ANY_HISTORY};
 use crate::json::next_bytes::list_bytes;
-use crate::json::pointer::{likely_bytes, Further, Pointer, Rivals};
+use crate::json::pointer::{likely_bytes, Further, Numbers, Pointer, Rivals};
 use crate::json::query::Schemas;
-use crate::json::rival_place::{has_exponent, Left, RivalPlace, MAX_SEARCHED};
+use crate::json::rival_place::{has_exponent, Left, EXPONENT, MAX_SEARCHED};
 use crate::json::tables::Json;
 use crate::json::used_keys::UsedId;
 use crate::stacks::cells::Cell;
@@ -180,21 +180,21 @@ impl<O: On> Compared<'_, O> {
             let item = self.item_text(thread, level);
             let found = match self.scalar_of(thread, level) {
                 Some((lexeme, state)) if item.is_empty() => {
-                    let digit = self.on.lexeme(lexeme).next(state, b'1')?;
-                    Rivals::Begins(history, self.takes_digits(lexeme, digit)?)
+                    Rivals::Begins(history, self.numbers_of(lexeme, state)?)
                 }
                 Some((lexeme, state)) => {
                     let is_integer = item.iter().all(u8::is_ascii_digit);
                     let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
                     match Pointer::new(&self.json.histories, history, &item) {
                         Some(pointer) => {
-                            let pointer = Pointer { takes_digits, ..pointer };
-                            Rivals::Scalar(pointer)
+                            let needs_exponent = self.needs_exponent(lexeme, state)?;
+                            let numbers = Numbers { takes_digits, needs_exponent };
+                            Rivals::Scalar(Pointer { numbers, ..pointer })
                         }
                         None => Rivals::None,
                     }
                 }
-                None if item.is_empty() => Rivals::Begins(history, false),
+                None if item.is_empty() => Rivals::Begins(history, Numbers::default()),
                 None => match agreeing(self.json, history, &item)?.is_none() {
                     true => Rivals::None,
                     false => self.member_rivals(thread, history, &item)?,
@@ -213,7 +213,7 @@ impl<O: On> Compared<'_, O> {
             let history = self.json.arrays.history_at(state);
             if let Some(history) = history.filter(|&history| history != UsedId::EMPTY) {
                 return Ok(match rivals {
-                    Rivals::None => Rivals::Begins(history, self.begins_integer(state)?),
+                    Rivals::None => Rivals::Begins(history, self.next_numbers(state)?),
                     _ => Rivals::Some,
                 });
             }
@@ -238,20 +238,34 @@ impl<O: On> Compared<'_, O> {
         Ok(open.map_or(Rivals::Some, |open| Rivals::Member(history, open)))
     }
 
-    /// Whether the next item may be an integer of any size.
-    fn begins_integer(&self, state: ArrayStateId) -> Result<bool> {
+    /// The numbers that the next item may be.
+    fn next_numbers(&self, state: ArrayStateId) -> Result<Numbers> {
         let known = self.json.arrays.items.lock().get(&state).copied();
-        let Some(Some(pending)) = known else { return Ok(false) };
+        let Some(Some(pending)) = known else { return Ok(Numbers::default()) };
+        let mut all = Numbers { takes_digits: false, needs_exponent: false };
         for scalar in
             &self.json.value_starts(self.on, self.json.arrays.item_query(pending))?.scalars
         {
-            let lexeme = self.on.lexeme(scalar.lexeme);
-            let digit = lexeme.next(lexeme.start(), b'1')?;
-            if self.takes_digits(scalar.lexeme, digit)? {
-                return Ok(true);
-            }
+            let start = self.on.lexeme(scalar.lexeme).start();
+            let numbers = self.numbers_of(scalar.lexeme, start)?;
+            all.takes_digits |= numbers.takes_digits;
+            all.needs_exponent |= numbers.needs_exponent;
         }
-        Ok(false)
+        Ok(all)
+    }
+
+    /// The numbers of a lexeme before their first byte.
+    fn numbers_of(&self, index: LexemeId, start: LexState) -> Result<Numbers> {
+        let lexeme = self.on.lexeme(index);
+        let takes_digits = self.takes_digits(index, lexeme.next(start, b'1')?)?;
+        let needs_exponent = lexeme.may_have(start, EXPONENT) && !self.is_endless_scalar(index)?;
+        Ok(Numbers { takes_digits, needs_exponent })
+    }
+
+    /// Whether a number may go on only with an exponent, there or after further digits.
+    fn needs_exponent(&self, index: LexemeId, state: LexState) -> Result<bool> {
+        let may_have = self.on.lexeme(index).may_have(state, EXPONENT);
+        Ok(may_have && !self.has_many_numbers(index, state)?)
     }
 
     /// Whether a number that continues with some digits can become many.
@@ -312,7 +326,7 @@ impl<O: On> Compared<'_, O> {
         history: UsedId,
         item: &[u8],
     ) -> Result<bool> {
-        let left = match RivalPlace::of(&self.json.histories, history, item) {
+        let left = match self.place_of(history, item, (lexeme, state)) {
             _ if has_exponent(item) => Left::Exponents,
             Some(place) => self.scalar_left(place, (lexeme, state))?,
             None => Left::Something,
@@ -332,7 +346,7 @@ impl<O: On> Compared<'_, O> {
     }
 
     /// Bytes after which a scalar differs from all earlier items, wherever it ends.
-    fn unused_text(
+    pub(crate) fn unused_text(
         &self,
         index: LexemeId,
         state: LexState,
@@ -356,15 +370,18 @@ impl<O: On> Compared<'_, O> {
                 let Some(next) = lexeme.next(state, byte)? else { continue };
                 let mut text = text.clone();
                 text.push(byte);
-                match pointer.next(histories, byte) {
-                    Further::Apart => return Ok(Some(text)),
-                    Further::At(there) if next.accepts() && !there.is_used(histories) => {
-                        return Ok(Some(text));
-                    }
-                    // More zeros at the end of a fraction change nothing.
-                    Further::At(there) if next == state && there.number.is_some() => {}
-                    Further::At(_) if next.is_final() => {}
-                    Further::At(there) => pending.push((next, there, text)),
+                let there = match pointer.next(histories, byte) {
+                    Further::At(there) => there,
+                    Further::Exponents(there) if lexeme.may_have(next, EXPONENT) => there,
+                    _ => return Ok(Some(text)),
+                };
+                if next.accepts() && !there.is_used(histories) {
+                    return Ok(Some(text));
+                }
+                // More zeros at the end of a fraction change nothing.
+                let stays = next == state && there.number.is_some();
+                if !stays && !next.is_final() {
+                    pending.push((next, there, text));
                 }
             }
         }
@@ -472,6 +489,10 @@ impl<O: On> Compared<'_, O> {
         if !schemas.is_any_required() {
             return Ok(false);
         }
+        // They restrict how numbers are written.
+        for &schema in self.json.queries.get(query.0).observed_schemas() {
+            schemas.observe(schema);
+        }
         let query = self.json.query(schemas)?;
         // The text is laid out as at the level: its line breaks tell in how many containers it is.
         let &Cell { layout, depth, .. } = self.on.cell(level);
@@ -560,11 +581,14 @@ impl<O: On> Compared<'_, O> {
             let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
             for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
                 let next = self.on.step(&threads, byte)?;
-                if next.is_empty() {
+                if next.is_empty() || byte == b'0' && self.are_same_numbers(&threads, &next) {
                     continue;
                 }
                 let mut text = text.clone();
                 text.push(byte);
+                if has_long_exponent(&text) {
+                    continue;
+                }
                 if !next.iter().any(ends) {
                     ways.push((next, text));
                 } else if !self.json.histories.has(&self.json.schema, history, &text)? {
@@ -573,6 +597,19 @@ impl<O: On> Compared<'_, O> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether a zero leads back to the state of a number, as at the end of a fraction and before the
+    /// digits of an exponent: it changes no value.
+    fn are_same_numbers(&self, before: &Threads, after: &Threads) -> bool {
+        let is_same = |(one, other): (&Thread, &Thread)| {
+            let ThreadLexeme::Lexeme(index) = one.lexeme else { return false };
+            (one.lexeme, one.stack, one.lex_state())
+                == (other.lexeme, other.stack, other.lex_state())
+                && matches!(self.on.cell(one.stack).frame, Frame::Value(_))
+                && self.on.lexeme(index).spec().spelling == Spelling::Utf8
+        };
+        before.len() == after.len() && before.iter().zip(after).all(is_same)
     }
 
     /// The forced next byte, if it is found without a search.
@@ -644,6 +681,15 @@ impl<O: On> Compared<'_, O> {
 /// The earlier containers that agree with what is written of one so far.
 fn agreeing(json: &Json, history: UsedId, item: &[u8]) -> Result<Agreeing> {
     json.histories.agreeing(&json.schema, history, item)
+}
+
+/// Whether a text ends in an exponent of more than three digits. Shorter ones make as many numbers
+/// as are tried, and longer ones may not be compared.
+fn has_long_exponent(text: &[u8]) -> bool {
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let before = &text[..text.len() - digits];
+    let mark = before.strip_suffix(b"-").or(before.strip_suffix(b"+")).unwrap_or(before);
+    digits > 3 && matches!(mark, [.., b'0'..=b'9', b'e' | b'E'])
 }
 
 fn first_bytes() -> impl Iterator<Item = u8> {

@@ -75,6 +75,26 @@ fn beginnings_of_numbers_are_apart_if_no_item_goes_on_so() {
 }
 
 #[test]
+fn numbers_share_digits_if_an_exponent_makes_them_equal() {
+    let (set, histories) = (any_schema(), Histories::new().unwrap());
+    for items in [&["1", "0", "-2", "12", "1.2", "0.01"][..], &["1200", "-0.021", "20.01"], &[]] {
+        let all = history(&set, &histories, items);
+        let values: BTreeSet<Decimal> =
+            items.iter().map(|item| Decimal::parse(item).unwrap()).collect();
+        let mut shared = 0;
+        for text in numbers(5) {
+            let equals = |exponent: i32| {
+                values.contains(&Decimal::parse(&format!("{text}e{exponent}")).unwrap())
+            };
+            let expected = (-9..=9).any(equals);
+            shared += usize::from(expected);
+            assert_eq!(histories.share_digits(all, text.as_bytes()), expected, "{text} {items:?}");
+        }
+        assert_eq!(shared > 20, !items.is_empty());
+    }
+}
+
+#[test]
 fn strings_are_compared_byte_by_byte() {
     let (set, histories) = (any_schema(), Histories::new().unwrap());
     let all = history(&set, &histories, &[r#""ab""#, r#""a""#, "null", "true"]);
@@ -83,7 +103,7 @@ fn strings_are_compared_byte_by_byte() {
         let mut at = Pointer::new(&histories, all, &[*first])?;
         for &byte in rest {
             match at.next(&histories, byte) {
-                Further::Apart => return None,
+                Further::Apart | Further::Exponents(_) => return None,
                 Further::At(next) => at = next,
             }
         }

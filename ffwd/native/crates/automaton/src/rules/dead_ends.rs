@@ -175,15 +175,20 @@ impl Rules {
         }
         let mut known = self.dead_ends.known.lock();
         for (row, fates) in &fates {
-            if *row == 0 || surely[row] == *fates {
-                meter::charge(2 * fates.len())?;
-                let (lexeme, stack, _) = search.keys[*row];
-                let safe = Safe::of(self, lexeme);
-                for (&state, &fate) in search.shapes[row].states.iter().zip(fates) {
-                    if safe.among(on.lexeme(lexeme), state) == (true, true) {
-                        continue;
-                    }
-                    known.entry((lexeme, stack, state)).or_insert(fate);
+            meter::charge(2 * fates.len())?;
+            let (lexeme, stack, _) = search.keys[*row];
+            let safe = Safe::of(self, lexeme);
+            let states = search.shapes[row].states.iter();
+            for ((&state, &fate), &sure) in states.zip(fates).zip(&surely[row]) {
+                if safe.among(on.lexeme(lexeme), state) == (true, true) {
+                    continue;
+                }
+                let place = (lexeme, stack, state);
+                if fate == sure {
+                    known.entry(place).or_insert(fate);
+                } else if place == key {
+                    // A later state may have a search of its own, which finds it dead.
+                    known.entry(place).or_insert(Fate { may_die: sure.may_die, ..fate });
                 }
             }
         }

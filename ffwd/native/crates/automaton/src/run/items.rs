@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::json::array_state::Spare;
 use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
-use crate::json::rival_place::{Beside, Left, NextPlace, RivalPlace};
+use crate::json::rival_place::{Beside, BesideScalar, Left, NextPlace, RivalPlace};
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::thread::Thread;
@@ -79,12 +79,22 @@ impl Items<'_> {
         self.0.map_or(Ok(Beside::Nothing), |compared| compared.beside(thread))
     }
 
-    /// The place of a scalar after one more byte.
-    pub fn next_place(&self, place: RivalPlace, byte: u8) -> NextPlace {
-        self.0.map_or(NextPlace::Apart, |compared| compared.next_place(place, byte))
+    /// The place of a scalar after one more byte, which leads to a state of its lexeme.
+    pub fn next_place(
+        &self,
+        place: RivalPlace,
+        byte: u8,
+        lexeme: (LexemeId, LexState),
+    ) -> NextPlace {
+        self.0.map_or(NextPlace::Apart, |compared| compared.next_place(place, byte, lexeme))
     }
 
-    /// The bytes that continue earlier items from a place, and other special bytes; sorted.
+    /// Whether a token with an exponent may make a scalar equal to one that it is beside.
+    pub fn may_equal(&self, scalar: &BesideScalar, token: &[u8]) -> bool {
+        self.0.is_none_or(|compared| compared.may_equal(scalar, token))
+    }
+
+    /// The bytes that may lead to earlier items from a place; sorted.
     pub fn bytes_from(&self, place: RivalPlace) -> SmallVec<[u8; 16]> {
         self.0.map_or(SmallVec::new(), |compared| compared.bytes_from(place))
     }

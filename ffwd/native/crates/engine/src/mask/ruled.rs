@@ -9,7 +9,8 @@ use super::rivalled::SettledRivalled;
 use super::state_mask::Masker;
 use super::token_set::{set_bits, TokenMaskBuilder, FEW};
 use ffwd_automaton::{
-    Automaton, Beside, Left, LexemeId, NextPlace, Result, RivalPlace, Thread, ThreadLexeme,
+    Automaton, Beside, BesideScalar, Left, LexemeId, NextPlace, Result, RivalPlace, Thread,
+    ThreadLexeme,
 };
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
@@ -68,7 +69,7 @@ struct RuledPart {
     ruled: Arc<Ruled>,
     /// How many items may have it so that what follows tells the item from all of them.
     room: u32,
-    lexeme: LexemeId,
+    scalar: BesideScalar,
 }
 
 impl Ruled {
@@ -96,7 +97,7 @@ impl Ruled {
 #[derive(Debug, Default)]
 pub(super) struct RuledOut {
     /// Tokens with which an item equals an earlier one.
-    found: SmallVec<[Arc<Ruled>; 2]>,
+    found: SmallVec<[(Arc<Ruled>, BesideScalar); 2]>,
     /// Tokens with which a part of an item, or one parse of it, equals that of earlier items. The
     /// items may still differ later, so it counts how many have the part.
     parts: SmallVec<[RuledPart; 2]>,
@@ -113,7 +114,7 @@ impl RuledOut {
 
     /// How many tokens are excluded.
     pub fn count(&self) -> usize {
-        self.found.iter().map(|ruled| ruled.count).sum()
+        self.found.iter().map(|(ruled, _)| ruled.count).sum()
     }
 
     /// Removes the excluded tokens from the collected ones.
@@ -138,19 +139,29 @@ impl RuledOut {
         rivalled: &SettledRivalled,
     ) -> Result<Vec<TokenId>> {
         let mut tokens = Vec::new();
-        let is_asked = |ruled: &Ruled| ruled.has_asked;
-        for ruled in &self.found {
-            visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
+        let add_asked = |tokens: &mut Vec<TokenId>, ruled, scalar: &BesideScalar| {
+            let may_equal = |&token: &TokenId| {
+                automaton.items().may_equal(scalar, masker.vocabulary.text(token))
+            };
+            visit(
+                ruled,
+                |ruled| ruled.has_asked,
+                |ruled| tokens.extend(ruled.asked.iter().copied().filter(may_equal)),
+            );
+        };
+        for (ruled, scalar) in &self.found {
+            add_asked(&mut tokens, ruled, scalar);
         }
-        for RuledPart { ruled, room, lexeme } in &self.parts {
-            visit(ruled, is_asked, |ruled| tokens.extend_from_slice(&ruled.asked));
-            tokens.extend_from_slice(masker.leaving(automaton, *lexeme, ruled)?);
+        for RuledPart { ruled, room, scalar } in &self.parts {
+            let lexeme = scalar.lexeme.0;
+            add_asked(&mut tokens, ruled, scalar);
+            tokens.extend_from_slice(masker.leaving(automaton, lexeme, ruled)?);
             let mut outs: SmallVec<[&Out; 16]> = SmallVec::new();
             let subtrees = |ruled| outs.extend(Ruled::out_beyond(ruled, *room));
             visit(ruled, |ruled| ruled.count > 0 && ruled.most > *room, subtrees);
             for out in outs {
                 if let Some(state) = out.state {
-                    let found = masker.readable(automaton, (*lexeme, state), out.node)?;
+                    let found = masker.readable(automaton, (lexeme, state), out.node)?;
                     tokens.extend_from_slice(&found.within);
                 }
             }
@@ -160,7 +171,7 @@ impl RuledOut {
     }
 
     fn out_of_found<'t>(&self, trie: &'t ByteTrie, mut each: impl FnMut(&'t [TokenId])) {
-        for ruled in &self.found {
+        for (ruled, _) in &self.found {
             let subtrees = |ruled: &Ruled| {
                 ruled.out.iter().for_each(|out| each(trie.tokens_below(out.node)));
             };
@@ -185,10 +196,10 @@ impl Masker {
         let mut ruled = RuledOut::default();
         for (at, thread) in threads.iter().enumerate() {
             let beside = automaton.items().beside(thread)?;
-            let (place, lexeme, room) = match beside {
+            let (scalar, room, is_item) = match beside {
                 Beside::Nothing => continue,
-                Beside::Scalar(place, lexeme) => (place, lexeme, 0),
-                Beside::Member(place, lexeme, room) => (place, lexeme, room),
+                Beside::Scalar(scalar) => (scalar, 0, true),
+                Beside::Member(scalar, room) => (scalar, room, false),
                 Beside::Other => {
                     ruled.is_unknown |= threads.len() == 1;
                     for byte in self.first_bytes(automaton, thread)? {
@@ -197,12 +208,13 @@ impl Masker {
                     continue;
                 }
             };
+            let (place, lexeme) = (scalar.place, scalar.lexeme);
             let below = self.ruled_below(automaton, place, lexeme, NodeId::ROOT, 0)?;
             if below.is_nothing() {
                 continue;
             }
             let others = || threads.iter().enumerate().filter(|&(other, _)| other != at);
-            let mut is_alone = matches!(beside, Beside::Scalar(..));
+            let mut is_alone = is_item;
             if is_alone && threads.len() > 1 {
                 'bytes: for byte in self.first_bytes(automaton, thread)? {
                     for (_, other) in others() {
@@ -214,8 +226,8 @@ impl Masker {
                 }
             }
             match is_alone {
-                true => ruled.found.push(below),
-                false => ruled.parts.push(RuledPart { ruled: below, room, lexeme: lexeme.0 }),
+                true => ruled.found.push((below, scalar)),
+                false => ruled.parts.push(RuledPart { ruled: below, room, scalar }),
             }
         }
         Ok(ruled)
@@ -267,7 +279,7 @@ impl Masker {
             }
             meter::charge(1)?;
             let Some(next) = lexeme.next(state, byte)? else { continue };
-            let there = match automaton.items().next_place(place, byte) {
+            let there = match automaton.items().next_place(place, byte, (index, next)) {
                 NextPlace::At(there) => there,
                 NextPlace::Apart => continue,
                 NextPlace::Exponent => {

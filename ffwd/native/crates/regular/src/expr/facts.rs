@@ -93,7 +93,7 @@ pub(super) fn facts_of(facts: &[Facts], expr: &Expr) -> Facts {
                 nullable: finite.accepts(),
                 min_len: u32::from(!finite.accepts()),
                 max_len: u32::MAX,
-                may_have: ANY_ASCII,
+                may_have: finite.alphabet().iter().fold(0, |all, &byte| all | 1 << byte),
                 first,
                 ..Facts::default()
             }

@@ -185,6 +185,11 @@ impl ExprStore {
         self.facts[id.index()].first.contains(byte)
     }
 
+    /// Whether its strings may have an ASCII byte.
+    pub fn may_have(&self, id: ExprId, byte: u8) -> bool {
+        byte.is_ascii() && self.facts[id.index()].may_have >> byte & 1 == 1
+    }
+
     /// Whether a repetition in it counts, other than under a complement or a condition.
     pub fn counts(&self, id: ExprId) -> bool {
         self.facts[id.index()].counts

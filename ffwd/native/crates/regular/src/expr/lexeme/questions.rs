@@ -85,6 +85,14 @@ impl Lexeme {
         }
     }
 
+    /// Returns whether some continuation of a state may have an ASCII byte. May return `true` if that
+    /// is hard to decide.
+    pub fn may_have(&self, state: LexState, byte: u8) -> bool {
+        let StateKey::Inside(residuals) = &self.data(state).key else { return true };
+        let builder = self.builder.lock();
+        residuals.iter().any(|&(_, residual)| builder.store.may_have(residual, byte))
+    }
+
     /// The expression of a state inside a JSON string that has one language.
     fn only_residual(&self, state: LexState) -> Option<ExprId> {
         if self.spec.spelling != Spelling::JsonString {
