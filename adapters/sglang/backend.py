@@ -214,7 +214,7 @@ def create(
         cache_bytes=_cache_bytes(),
         narrow=is_on(NARROW_VARIABLE),
     )
-    extend_step()
+    extend_step(FfwdGrammarBackend)
     return _with_reasoning(backend, serving, tokenizer)
 
 

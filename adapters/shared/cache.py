@@ -17,8 +17,10 @@ from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 
 DEFAULT_CACHE_BYTES = 1 << 30
 DEFAULT_LIMITS = Limits()
-_MEASURED_AGAIN = 16
-"""How many of the grammars that are kept are measured whenever one is added."""
+_MEASURED_AGAIN = 4
+"""How many of the grammars that are kept are measured whenever one is added.
+
+The interpreter lock is held meanwhile, and an engine's step waits for it."""
 
 _Work: TypeAlias = tuple[GrammarRequest, Limits]
 """What is compiled, and what it may use."""
