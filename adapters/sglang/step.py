@@ -33,7 +33,7 @@ _logger = logging.getLogger(__name__)
 
 
 def extend_step(backend: type) -> None:
-    """Replace SGLang's functions for arrivals, and for the masks of a batch and of its drafts, once.
+    """Replace SGLang's functions for arrivals, and for masks of a batch and its drafts, once.
 
     One whose source is not as it was tested stays, and a line of the log names it.
 

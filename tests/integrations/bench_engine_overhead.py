@@ -448,7 +448,10 @@ def run_newcomers(
     for engine in engines:
         alone = engine.seconds.pop("alone")
         mean = sum(alone) / len(alone)
-        for kind, taken in [*engine.seconds.items(), ("all", sum(engine.seconds.values(), []))]:
+        for kind, taken in [
+            *engine.seconds.items(),
+            ("all", [*itertools.chain(*engine.seconds.values())]),
+        ]:
             added = [
                 sum(taken) / len(taken) - mean,
                 *(percentile(taken, share) - percentile(alone, share) for share in (0.5, 0.99)),
