@@ -56,6 +56,9 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
             requests in progress use are held by these.
         narrow: As for `ffwd.engine.EngineRequest`.
 
+    Raises:
+        WarmingError: The file that `FFWD_WARM` names, or a line of it, is unusable.
+
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         )
         self._object_bytes = cache_bytes - cache_bytes // 4
         self.cache = self.new_object_cache()
+        self.warming = start_warming(self._asked, self._build, _logger)
 
     def new_object_cache(self) -> GrammarObjectCache:
         """Return the replacement of SGLang's dict of grammar objects."""
@@ -108,17 +112,6 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         """Evict all compiled grammars; running requests keep theirs."""
         super().reset()
         self._compiled.clear()
-
-    # -------------------------------------------------------------------------------- warming
-
-    def warm(self) -> None:
-        """Begin to compile the grammars of the file that `FFWD_WARM` names.
-
-        Raises:
-            WarmingError: The file or a line of it is unusable.
-
-        """
-        start_warming(self._asked, self._build, _logger)
 
     def _asked(self, line: dict[str, Any]) -> GrammarRequest:
         kind, text = constraint(line)
@@ -239,7 +232,6 @@ def create(
         cache_bytes=_cache_bytes(),
         narrow=is_on(NARROW_VARIABLE),
     )
-    backend.warm()
     extend_step(FfwdGrammarBackend)
     return _with_reasoning(backend, serving, tokenizer)
 

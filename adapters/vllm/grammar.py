@@ -54,7 +54,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
         self._config = vllm_config.structured_outputs_config
         self._cache = store.cache(vllm_config.model_config, tokenizer)
         self._narrow = is_on(NARROW_VARIABLE)
-        start_warming(self._asked, self._build, _logger)
+        self.warming = start_warming(self._asked, self._build, _logger)
 
     def compile_grammar(
         self,

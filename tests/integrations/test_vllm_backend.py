@@ -21,7 +21,10 @@ from pydantic import ValidationError
 from transformers import AutoTokenizer
 from vllm.config import StructuredOutputsConfig, VllmConfig
 from vllm.engine.arg_utils import EngineArgs
-from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionToolsParam
+from vllm.entrypoints.openai.chat_completion.protocol import (
+    ChatCompletionRequest,
+    ChatCompletionToolsParam,
+)
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import SamplingParams
 from vllm.tool_parsers.structural_tag_registry import (
@@ -32,6 +35,7 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+from vllm.v1.structured_output.request import get_structured_output_key
 from vllm_models import END, SECOND_END, WIDTH, write_model
 from vllm_scheduling import FollowingModel, Outcome, SchedulerRun, engine_config
 
@@ -39,9 +43,10 @@ import ffwd.adapters.vllm
 from ffwd import VocabularyError
 from ffwd.adapters.shared.diagnosis import Finding
 from ffwd.adapters.shared.surface import fingerprint
+from ffwd.adapters.shared.warming import WarmingError
 from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, surface
 from ffwd.adapters.vllm.diagnosis import diagnose
-from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore
+from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore, grammar_request
 
 pytestmark = pytest.mark.engine
 ffwd.adapters.vllm.register()
@@ -317,6 +322,44 @@ def test_grammars_are_counted_beside_the_metrics_of_vllm(folder: Path, tokenizer
         said(folder, tokenizer, "counted", {"regex": "("})
     assert counted("compiled") > before[0]
     assert counted("refused") == before[1] + 1
+
+
+def test_named_grammars_are_those_of_requests(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client's request, read by vLLM, finds its grammar with its first mask."""
+    formats = [
+        {"type": "json_schema", "json_schema": {"name": "p", "schema": PERSON}},
+        {"type": "json_object"},
+    ]
+    constraints: list[dict[str, Any]] = [
+        {"choice": ["yes", "no"]},
+        {"regex": "[a-z]+"},
+        {"grammar": 'start: "a"'},
+        {"json": PERSON | {"title": "again"}},
+    ]
+    lines = [{"response_format": each} for each in formats]
+    lines += [{"structured_outputs": each} for each in constraints]
+    warm = tmp_path / "warm.jsonl"
+    warm.write_text("\n".join(map(json.dumps, lines)))
+    monkeypatch.setenv("FFWD_WARM", str(warm))
+    manager = StructuredOutputManager(engine_config(folder))
+    backend = manager.backend
+    backend.warming.join(600)
+    for line in lines:
+        asked = ChatCompletionRequest(messages=[{"role": "user", "content": "a"}], **line)
+        structured = asked.to_sampling_params(100, {}).structured_outputs
+        option, spec = get_structured_output_key(structured)
+        kept = backend._cache.kept(grammar_request(option.name, spec, backend._config))
+        assert kept is not None, line
+        computed = kept.stats()["masks_computed"]
+        grammar = backend.compile_grammar(option, spec)
+        assert grammar.grammar is kept
+        grammar.fill_bitmask(backend.allocate_token_bitmask(1), 0)
+        assert kept.stats()["masks_computed"] == computed > 0
+    warm.write_text("{}")
+    with pytest.raises(WarmingError, match="line 1"):
+        StructuredOutputManager(engine_config(folder))
 
 
 def test_whitespace_has_an_end(folder: Path, tokenizer: Any) -> None:
