@@ -44,7 +44,7 @@ from ffwd import VocabularyError
 from ffwd.adapters.shared.diagnosis import Finding
 from ffwd.adapters.shared.surface import fingerprint
 from ffwd.adapters.shared.warming import WarmingError
-from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, surface
+from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, step, surface
 from ffwd.adapters.vllm.diagnosis import diagnose
 from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore, grammar_request
 
@@ -136,6 +136,52 @@ def test_vllm_finds_the_backend_by_itself(tmp_path: Path) -> None:
     """Through the entry point; that it is loaded twice does no harm."""
     code = LOAD + "print('it is', StructuredOutputsConfig(backend='ffwd').backend)"
     assert "it is ffwd" in in_new_process(code, tmp_path)
+
+
+NAMED = """
+import os
+os.environ.pop("VLLM_TARGET_DEVICE")
+{before}
+from vllm import LLM
+{change}
+try:
+    LLM("nowhere", structured_outputs_config={{"backend": "ffwd"}})
+except Exception as error:
+    print("error:", type(error).__name__, error)
+from vllm.v1.structured_output import StructuredOutputManager as M
+print("manager:", M.__init__.__globals__["__name__"])
+from vllm.config import DeviceConfig, VllmConfig
+config = VllmConfig(
+    structured_outputs_config={{"backend": "ffwd"}}, device_config=DeviceConfig("cpu")
+)
+print("whole:", config.structured_outputs_config)
+"""
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "import vllm.config",
+        "from vllm.platforms import current_platform; current_platform.device_type",
+        "from vllm.v1.engine.core import EngineCore",
+        "import ffwd.adapters.vllm; ffwd.adapters.vllm.register()",
+    ],
+)
+def test_python_may_name_the_backend_at_once(tmp_path: Path, before: str) -> None:
+    """`LLM` reads its options before vLLM loads general plugins, and then the model's folder."""
+    printed = in_new_process(NAMED.format(before=before, change=""), tmp_path)
+    assert "error: " in printed
+    assert "ValidationError" not in printed
+    assert "manager: ffwd.adapters.vllm.patches" in printed
+    assert "whole: StructuredOutputsConfig(backend='ffwd'" in printed
+
+
+def test_python_is_told_why_the_backend_is_not_there(tmp_path: Path) -> None:
+    change = "import vllm.v1.structured_output as m; del m.StructuredOutputManager.grammar_init"
+    code = NAMED.format(before="", change=change).partition("from vllm.v1.structured")[0]
+    printed = in_new_process(code, tmp_path)
+    assert re.search("error: ValidationError .*is not as it was released", printed, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -390,6 +436,26 @@ def test_reasoning_is_free_until_it_ends(folder: Path, tokenizer: Any, drafts: i
         max_tokens=60,
     )
     assert text.startswith(thought + "{")
+
+
+def test_an_output_without_its_grammar_is_reported_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plain completion has no end of reasoning, and vLLM's parser waits for one."""
+    told: list[str] = []
+    monkeypatch.setattr(step._logger, "warning", lambda text, *given: told.append(text % given))
+    parser = {"reasoning_parser": "deepseek_r1"}
+    for options, count in (({}, 0), ({**parser, "enable_in_reasoning": True}, 0), (parser, 1)):
+        model = FollowingModel(WIDTH, END, [5, 6, 7, 8, 9, 10])
+        run = SchedulerRun(engine_config(folder, **options), model)
+        for name in ("first", "second"):
+            run.submit(name, {"json": PERSON}, max_tokens=4)
+        run.submit("plain", None, max_tokens=4)
+        run.run()
+        assert len(told) == count
+    assert "request first ended without its grammar" in told[0]
+    assert "'deepseek_r1'" in told[0]
+    assert "4 tokens" in told[0]
 
 
 def test_a_grammar_may_hold_in_reasoning(folder: Path, tokenizer: Any) -> None:
