@@ -85,7 +85,7 @@ class Warming(Generic[_T]):
         self._stopped.set()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until all grammars are warm, for at most so many seconds."""
+        """Wait until all grammars are warm, or until `timeout` seconds have passed."""
         self._thread.join(timeout)
 
     def _lines(self) -> list[tuple[int, str]]:
@@ -161,7 +161,7 @@ def build_masks(compiled: CompiledGrammar, *, narrow: bool = False) -> None:
 
 
 def constraint(asked: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the kind and the text of the grammar that a line asks an engine for.
+    """Return the kind and the text of the grammar that a line names for an engine.
 
     The text is the one that engines make of the same fields of a request.
 

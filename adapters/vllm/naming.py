@@ -13,7 +13,7 @@ BACKEND = "ffwd"
 
 
 class _Naming:
-    """What becomes of the backend once it is named.
+    """The state of the backend's name.
 
     Attributes:
         register: Adds the backend; None once that has happened, or failed.

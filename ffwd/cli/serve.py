@@ -146,8 +146,7 @@ def serve(
     try:
         import torch
 
-        from ffwd.adapters.server import ServerOptions, load_model, run
-        from ffwd.adapters.shared.warming import WarmingError
+        from ffwd.adapters.server import ServerOptions, WarmingError, load_model, run
     except ImportError as error:
         message = _NEEDED.format(error)
         raise Failure(message, exit_code=exits.MISSING, kind="MissingPackage") from None
