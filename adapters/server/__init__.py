@@ -10,3 +10,4 @@ from ffwd.adapters.server.loading import LoadedModel as LoadedModel
 from ffwd.adapters.server.loading import load_model as load_model
 from ffwd.adapters.server.options import ServerOptions as ServerOptions
 from ffwd.adapters.server.running import run as run
+from ffwd.adapters.shared.warming import WarmingError as WarmingError

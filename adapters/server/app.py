@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
-from ffwd.adapters.server.lanes import NICER_IN_PYTHON, heavy_lane, quick_lane
+from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
@@ -28,6 +28,8 @@ from ffwd.adapters.server.scheduler import Scheduler
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text, num_open
 from ffwd.adapters.server.weighing import QUICK_BYTES, QUICK_VALUES, check_size
+from ffwd.adapters.shared.priority import NICER_IN_PYTHON
+from ffwd.adapters.shared.warming import Warming
 
 _log = logging.getLogger("ffwd.server")
 
@@ -77,6 +79,16 @@ class Server:
             "any": heavy_lane("compile"),
         }
         self._lanes = (self.rendering, self.heavy_rendering, *self.compiling.values())
+        self.warming = (
+            None
+            if options.warm is None
+            else Warming(
+                options.warm,
+                read=self.preparer.named,
+                build=self.preparer.warm,
+                logger=_log,
+            )
+        )
         self.num_open = 0
         self.stopping = False
         cache = self.preparer.cache
@@ -88,10 +100,14 @@ class Server:
     def start(self) -> None:
         """Begin to work."""
         self.scheduler.start()
+        if self.warming is not None:
+            self.warming.start()
 
     def stop(self) -> None:
         """End all threads; what is in progress ends with an error."""
         self.stopping = True
+        if self.warming is not None:
+            self.warming.stop()
         self.scheduler.stop()
         for lane in self._lanes:
             lane.shutdown(wait=False, cancel_futures=True)

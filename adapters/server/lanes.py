@@ -4,8 +4,6 @@ Heavy work has few threads of a lower priority: all other work gets the processo
 heavy requests wait only for each other.
 """
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,12 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 
-NICER = 15
-"""How much lower the priority of heavy work is that releases Python's lock: about a thirtieth of
-the share of other threads."""
-NICER_IN_PYTHON = 5
-"""The same of work in Python: about a third. It holds Python's lock, so that others wait for it."""
-_LOWEST = 19
+from ffwd.adapters.shared.priority import NICER, step_back
 
 
 def quick_lane(name: str, threads: int) -> ThreadPoolExecutor:
@@ -32,7 +25,7 @@ def heavy_lane(name: str, threads: int = 1, *, nicer: int = NICER) -> ThreadPool
     return ThreadPoolExecutor(
         threads,
         thread_name_prefix=f"ffwd-heavy-{name}",
-        initializer=partial(_step_back, nicer=nicer),
+        initializer=partial(step_back, nicer=nicer),
     )
 
 
@@ -78,7 +71,7 @@ class ReplacingLane:
             if job.thread is None or job.done or job.replaced:
                 return
             job.replaced = True
-            _step_back(job.thread)
+            step_back(job.thread)
         self._begin()
 
     def close(self) -> None:
@@ -108,13 +101,3 @@ class ReplacingLane:
         with self._lock:
             job.done = True
             return not job.replaced
-
-
-def _step_back(thread: int | None = None, *, nicer: int = NICER) -> None:
-    """Lower the priority of a thread, or of this one. Only Linux has one for each thread."""
-    if sys.platform != "linux":
-        return
-    thread = threading.get_native_id() if thread is None else thread
-    now = os.getpriority(os.PRIO_PROCESS, thread)
-    # Raising the niceness is always allowed; lowering it needs privileges.
-    os.setpriority(os.PRIO_PROCESS, thread, min(now + nicer, _LOWEST))

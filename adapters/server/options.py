@@ -1,6 +1,7 @@
 """The options of a server."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ffwd import Limits
 from ffwd.grammar import Writing
@@ -39,6 +40,8 @@ class ServerOptions:
         grammar_cache_bytes: How much memory the compiled grammars that are kept may have.
         limits: What one grammar may use.
         writing: How the JSON of answers is written.
+        warm: A file of grammars that are compiled at the start, in JSON Lines; each line has the
+            fields of a chat request that constrain its answer.
         shutdown_grace: Seconds that answers in progress have when the server is told to stop.
         api_key: What clients must give as a bearer token; None for anybody.
         protect_metrics: Whether `/metrics` needs the key as well.
@@ -63,6 +66,7 @@ class ServerOptions:
     grammar_cache_bytes: int = 1 << 30
     limits: Limits = DEFAULT_LIMITS
     writing: Writing = DEFAULT_WRITING
+    warm: Path | None = None
     shutdown_grace: float = 30.0
     api_key: str | None = None
     protect_metrics: bool = False

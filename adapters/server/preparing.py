@@ -13,16 +13,23 @@ import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
 from ffwd.adapters.server.deltas import AnswerReader
-from ffwd.adapters.server.errors import BAD_INPUT, bad, of_ffwd, unsupported
+from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.options import ServerOptions
-from ffwd.adapters.server.protocol import ChatRequest, CompletionRequest, Request
+from ffwd.adapters.server.protocol import (
+    ChatRequest,
+    CompletionRequest,
+    Request,
+    read_chat,
+    read_completion,
+)
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
 from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.metrics import GrammarMetrics
 from ffwd.adapters.shared.requests import GrammarRequest
+from ffwd.adapters.shared.warming import build_masks
 from ffwd.chat import Prompt, Start
 
 _CLOSE = "</think>"
@@ -48,6 +55,9 @@ _Number = TypeVar("_Number", int, float)
 class TooMuchEffort(Exception):  # noqa: N818 - no error: the request goes another way
     """A request needs more effort than it was given."""
 
+
+# The messages of a request that only names a grammar.
+_EXAMPLE = [{"role": "user", "content": "a"}]
 
 # What `ChatTemplate.render` takes itself; `trusted_roles` would let a client write control tokens.
 _OWN_VARIABLES = frozenset(
@@ -194,6 +204,43 @@ class Preparer:
             limit=request.limit,
             limit_param=request.limit_param,
         )
+
+    def named(self, line: dict[str, Any]) -> Rendered:
+        """Return the constraint of a line of the file of grammars to warm.
+
+        Raises:
+            ValueError: What is wrong with the line.
+
+        """
+        try:
+            if self._loaded.template is None:
+                rendered = self.completion(read_completion({"prompt": [0], **line}))
+            else:
+                rendered = self.chat(read_chat({"messages": _EXAMPLE, **line}))
+        except ApiError as error:
+            raise ValueError(str(error)) from error
+        if rendered.plain:
+            raise ValueError(
+                "the line allows any text: give `response_format`, `structured_outputs` or `tools`"
+            )
+        return rendered
+
+    def warm(self, rendered: Rendered) -> None:
+        """Compile a grammar and build its first masks.
+
+        Raises:
+            FfwdError: The grammar is refused.
+            ValueError: Likewise.
+
+        """
+        try:
+            grammar = self.cache.get(rendered.key, counts=False)
+        except ApiError as error:
+            raise ValueError(str(error)) from error
+        matcher = rendered.begin(grammar).matcher()
+        matcher.fast_forward_tokens()
+        matcher.fill_bitmask(ffwd.allocate_bitmask(1, self._loaded.vocabulary.vocab_size), 0)
+        build_masks(grammar)
 
     def effort(self, rendered: Rendered) -> Effort:
         """Return the least effort that a request may take, as far as that is known."""

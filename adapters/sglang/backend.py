@@ -30,6 +30,7 @@ from ffwd.adapters.shared.environment import is_on
 from ffwd.adapters.shared.metrics import process_metrics
 from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.adapters.shared.vocabulary import engine_vocabulary
+from ffwd.adapters.shared.warming import build_masks, constraint, start_warming
 from ffwd.grammar import Writing
 
 CACHE_BYTES_VARIABLE = "FFWD_CACHE_BYTES"
@@ -38,6 +39,8 @@ NARROW_VARIABLE = "FFWD_SGLANG_NARROW"
 
 # SGLang's name for any JSON value.
 _ANY_JSON = "$$ANY$$"
+# What SGLang makes of `response_format: {"type": "json_object"}`.
+_ANY_OBJECT = '{"type": "object"}'
 _AS_IT_COMES = Writing()
 
 _logger = logging.getLogger(__name__)
@@ -52,6 +55,9 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         cache_bytes: How many bytes of compiled grammars are kept for requests to come. Those that
             requests in progress use are held by these.
         narrow: As for `ffwd.engine.EngineRequest`.
+
+    Raises:
+        WarmingError: The file that `FFWD_WARM` names, or a line of it, is unusable.
 
     """
 
@@ -74,6 +80,7 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         )
         self._object_bytes = cache_bytes - cache_bytes // 4
         self.cache = self.new_object_cache()
+        self.warming = start_warming(self._asked, self._build, _logger)
 
     def new_object_cache(self) -> GrammarObjectCache:
         """Return the replacement of SGLang's dict of grammar objects."""
@@ -105,6 +112,17 @@ class FfwdGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         """Evict all compiled grammars; running requests keep theirs."""
         super().reset()
         self._compiled.clear()
+
+    def _asked(self, line: dict[str, Any]) -> GrammarRequest:
+        kind, text = constraint(line)
+        if kind == "choice":
+            raise ValueError("SGLang has no choice: write an enum in json, or a regex")
+        if kind == "json_object":
+            return self._request("json", _ANY_OBJECT)
+        return self._request(kind, as_structural_tag(text) if kind == "structural_tag" else text)
+
+    def _build(self, request: GrammarRequest) -> None:
+        build_masks(self._compiled.get(request, counts=False), narrow=self._narrow)
 
     def _request(self, kind: str, text: str) -> GrammarRequest:
         return GrammarRequest(kind, text, **self._writing.options())
@@ -214,7 +232,7 @@ def create(
         cache_bytes=_cache_bytes(),
         narrow=is_on(NARROW_VARIABLE),
     )
-    extend_step()
+    extend_step(FfwdGrammarBackend)
     return _with_reasoning(backend, serving, tokenizer)
 
 

@@ -2,15 +2,15 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping
-from itertools import islice
 from typing import Any
 
 from ffwd import CompiledGrammar
 
 GrammarKey = tuple[str, str]
 
-# A grammar grows while it is used, and those in use are among the last requested.
-_REMEASURED = 16
+# Grammars grow while they are used. A few are measured whenever one is added, each in its turn: the
+# scheduler's thread does it, and the steps of all requests wait.
+_REMEASURED = 4
 _ENTRY_BYTES = 1024
 
 
@@ -29,6 +29,7 @@ class GrammarObjectCache(MutableMapping[GrammarKey, Any]):
         self._values: OrderedDict[GrammarKey, Any] = OrderedDict()
         self._sizes: dict[GrammarKey, int] = {}
         self._total = 0
+        self._turn: list[GrammarKey] = []
         self.evictions = 0
 
     @property
@@ -44,8 +45,13 @@ class GrammarObjectCache(MutableMapping[GrammarKey, Any]):
     def __setitem__(self, key: GrammarKey, value: Any) -> None:
         self._values[key] = value
         self._values.move_to_end(key)
-        for recent in list(islice(reversed(self._values), _REMEASURED)):
-            self._measure(recent)
+        self._measure(key)
+        if not self._turn:
+            self._turn = list(self._values)
+        for other in self._turn[:_REMEASURED]:
+            if other in self._values:
+                self._measure(other)
+        del self._turn[:_REMEASURED]
         while self._total > self._max_bytes and len(self._values) > 1:
             del self[next(iter(self._values))]
             self.evictions += 1

@@ -14,29 +14,37 @@ from typing import Any
 
 import torch
 from sglang.srt.constrained.base_grammar_backend import GrammarMask
+from sglang.srt.constrained.grammar_manager import GrammarManager
 from sglang.srt.sampling.sampling_batch_info import SamplingBatchInfo
 from sglang.srt.speculative import spec_utils
 
+from ffwd.adapters.sglang.arrivals import without_waiting
 from ffwd.adapters.sglang.grammar import (
     THREADS,
     FfwdGrammar,
     allocate_vocab_mask,
     observe_fill,
 )
-from ffwd.adapters.sglang.surface import ROWS, TREES, changed
+from ffwd.adapters.sglang.surface import ARRIVALS, ROWS, TREES, changed
 from ffwd.adapters.shared.surface import Symbol
 from ffwd.engine import StepRows, fill_trees
 
 _logger = logging.getLogger(__name__)
 
 
-def extend_step() -> None:
-    """Replace SGLang's functions for the masks of a batch and of its drafts, once.
+def extend_step(backend: type) -> None:
+    """Replace SGLang's functions for arrivals, and for masks of a batch and its drafts, once.
 
     One whose source is not as it was tested stays, and a line of the log names it.
+
+    Args:
+        backend: The class of ffwd's backends.
+
     """
     _extend(SamplingBatchInfo, "update_regex_vocab_mask", _in_one_call, ROWS)
     _extend(spec_utils, "generate_token_bitmask", _trees_in_one_call, TREES)
+    wait = without_waiting(backend)
+    _extend(GrammarManager, "get_ready_grammar_requests", wait, ARRIVALS)
 
 
 def _extend(

@@ -30,6 +30,16 @@ TREES = (
 )
 """What the masks of drafts depend on."""
 
+ARRIVALS = (
+    Symbol(
+        "sglang.srt.constrained.grammar_manager",
+        "GrammarManager.get_ready_grammar_requests",
+        "called with another interval",
+        ("27dcbdc7bb67",),
+    ),
+)
+"""What the wait for grammars depends on."""
+
 WORKER = (
     Symbol(
         "sglang.srt.speculative.ngram_worker",
@@ -43,6 +53,7 @@ WORKER = (
 SYMBOLS = (
     *ROWS,
     *TREES,
+    *ARRIVALS,
     Symbol(
         "sglang.srt.speculative.spec_registry", "CustomSpecAlgo", "base class", ("c788fc7b1285",)
     ),

@@ -17,8 +17,10 @@ from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 
 DEFAULT_CACHE_BYTES = 1 << 30
 DEFAULT_LIMITS = Limits()
-_MEASURED_AGAIN = 16
-"""How many of the grammars that are kept are measured whenever one is added."""
+_MEASURED_AGAIN = 4
+"""How many of the grammars that are kept are measured whenever one is added.
+
+The interpreter lock is held meanwhile, and an engine's step waits for it."""
 
 _Work: TypeAlias = tuple[GrammarRequest, Limits]
 """What is compiled, and what it may use."""
@@ -98,24 +100,28 @@ class GrammarCache:
         self._in_progress: dict[_Work, Future[CompiledGrammar]] = {}
         self._workers = ThreadPoolExecutor(self._num_workers, thread_name_prefix="ffwd-compile")
 
-    def get(self, request: GrammarRequest, *, limits: Limits | None = None) -> CompiledGrammar:
+    def get(
+        self, request: GrammarRequest, *, limits: Limits | None = None, counts: bool = True
+    ) -> CompiledGrammar:
         """Return the compiled grammar; compile it in this thread if necessary.
 
         Args:
             request: What is asked for.
             limits: What it may use if it has to be compiled, instead of the limits of all.
+            counts: Whether metrics count it as a request.
 
         Raises:
             FfwdError: What is wrong with the grammar, as `grammar_of` and `ffwd.compile` say it.
 
         """
         work = (request, limits or self._limits)
-        found = self._find(work)
+        metrics = self._metrics if counts else None
+        found = self._find(work, metrics)
         if isinstance(found, CompiledGrammar):
             return found
         future, is_ours = found
         if is_ours:
-            self._compile(work, future)
+            self._compile(work, future, metrics)
         return future.result()
 
     def kept(self, request: GrammarRequest) -> CompiledGrammar | None:
@@ -126,7 +132,7 @@ class GrammarCache:
     def submit(self, request: GrammarRequest) -> "Future[CompiledGrammar]":
         """Return the compiled grammar, or its error, as a future of a thread."""
         work = (request, self._limits)
-        found = self._find(work)
+        found = self._find(work, self._metrics)
         if isinstance(found, CompiledGrammar):
             done: Future[CompiledGrammar] = Future()
             done.set_result(found)
@@ -134,7 +140,7 @@ class GrammarCache:
         future, is_ours = found
         if is_ours:
             try:
-                self._workers.submit(self._compile, work, future)
+                self._workers.submit(self._compile, work, future, self._metrics)
             except RuntimeError as error:  # After `close`.
                 self._finish(work, future, error)
         return future
@@ -158,12 +164,14 @@ class GrammarCache:
         self._workers.shutdown(wait=False)
         self.clear()
 
-    def _find(self, work: _Work) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
+    def _find(
+        self, work: _Work, metrics: GrammarMetrics | None
+    ) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
         """Return the grammar, or its future and whether the caller must compile it."""
         found = self._look_up(work)
         is_new = isinstance(found, tuple) and found[1]
-        if self._metrics is not None and not is_new:
-            self._metrics.cached()
+        if metrics is not None and not is_new:
+            metrics.cached()
         return found
 
     def _look_up(self, work: _Work) -> CompiledGrammar | tuple["Future[CompiledGrammar]", bool]:
@@ -182,7 +190,9 @@ class GrammarCache:
             future = self._in_progress[work] = Future()
             return future, True
 
-    def _compile(self, work: _Work, future: "Future[CompiledGrammar]") -> None:
+    def _compile(
+        self, work: _Work, future: "Future[CompiledGrammar]", metrics: GrammarMetrics | None
+    ) -> None:
         request, limits = work
         began = time.perf_counter()
         try:
@@ -191,14 +201,14 @@ class GrammarCache:
         except BaseException as error:
             # Under smaller limits than those of all, the request is made again.
             is_final = limits == self._limits or not isinstance(error, LimitExceededError)
-            if self._metrics is not None and is_final:
-                self._metrics.refused(error)
+            if metrics is not None and is_final:
+                metrics.refused(error)
             self._finish(work, future, error)
             if not isinstance(error, Exception):
                 raise
         else:
-            if self._metrics is not None:
-                self._metrics.compiled(time.perf_counter() - began)
+            if metrics is not None:
+                metrics.compiled(time.perf_counter() - began)
             self._finish(work, future, compiled)
 
     def _finish(

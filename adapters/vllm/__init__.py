@@ -1,7 +1,8 @@
 """vLLM: ffwd as a backend of structured outputs, `--structured-outputs-config.backend ffwd`.
 
 vLLM calls `register` by itself, through the entry point in `vllm.general_plugins`, in each of its
-processes. Nothing of vLLM is imported before.
+processes. `LLM(...)` reads its options before. So `announce` makes the name known earlier, through
+the entry point in `vllm.platform_plugins`. Nothing of vLLM is imported before.
 """
 
 import logging
@@ -37,6 +38,23 @@ def register() -> None:
         _refuse(f"this vLLM {version} is not as it was released: {type(error).__name__}: {error}")
 
 
+def announce() -> None:
+    """Let `LLM(...)` take the backend's name, and register the backend once it is named.
+
+    vLLM calls it when it looks for its platform, which ffwd is not: the result is None. It raises
+    nothing, and an unsupported version is left to `register`.
+    """
+    import vllm
+
+    try:
+        from ffwd.adapters.vllm.naming import extend_config
+
+        if minor_version(vllm.__version__) in SUPPORTED_VERSIONS:
+            extend_config(register=register)
+    except Exception:
+        _logger.debug("LLM(...) does not know ffwd before it is registered", exc_info=True)
+
+
 def minor_version(version: str) -> tuple[int, int] | None:
     """Return `(0, 33)` for `"0.33.1"`; None for another form, as of a build from source."""
     parts = version.split(".")
@@ -54,7 +72,7 @@ def _refuse(reason: str) -> None:
     _logger.warning("the structured outputs backend 'ffwd' is not available: %s", reason)
     # An unknown version may lack even this class.
     try:
-        from ffwd.adapters.vllm.patches import extend_config
+        from ffwd.adapters.vllm.naming import extend_config
 
         extend_config(reason)
     except Exception as error:

@@ -1,5 +1,6 @@
 """The checks of `ffwd doctor vllm`."""
 
+from importlib.metadata import entry_points
 from typing import Any
 
 from ffwd.adapters.shared.diagnosis import (
@@ -56,11 +57,21 @@ def _backend() -> Finding:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
         return Finding("bad", "backend", reason, "every other backend works as without ffwd")
     return Finding(
-        "ok",
-        "backend",
-        "--structured-outputs-config.backend ffwd",
-        "for LLM(structured_outputs_config=...), call ffwd.adapters.vllm.register() before",
+        "ok", "backend", "--structured-outputs-config.backend ffwd", _advice_for_python()
     )
+
+
+def _advice_for_python() -> str:
+    """Return what `LLM(...)` needs, whose options vLLM reads before it loads general plugins."""
+    import vllm.envs as envs
+
+    if not entry_points(group="vllm.platform_plugins", name="ffwd"):
+        reason = "this installation has no entry point in vllm.platform_plugins"
+    elif envs.VLLM_TARGET_DEVICE == "cpu":
+        reason = "with VLLM_TARGET_DEVICE=cpu, vLLM loads no plugins of platforms"
+    else:
+        return ""
+    return f"before LLM(...), call ffwd.adapters.vllm.register(): {reason}"
 
 
 def _sources(version: str) -> list[Finding]:

@@ -1,5 +1,6 @@
 """vLLM's two abstract classes for structured output, on top of ffwd."""
 
+import logging
 from typing import Any
 
 import torch
@@ -11,11 +12,15 @@ from vllm.v1.structured_output.backend_types import (
 
 import ffwd
 from ffwd.adapters.shared.environment import is_on
+from ffwd.adapters.shared.requests import GrammarRequest
+from ffwd.adapters.shared.warming import build_masks, constraint, start_warming
 from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
 from ffwd.engine import EngineRequest
 
 NARROW_VARIABLE = "FFWD_VLLM_NARROW"
 """Set to 0, masks allow every tokenization of forced text."""
+
+_logger = logging.getLogger("vllm.plugins.ffwd")
 
 
 class FfwdGrammar(EngineRequest, StructuredOutputGrammar):  # type: ignore[misc]
@@ -38,6 +43,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
     Raises:
         VocabularyError: ffwd cannot read the engine's tokenizer.
         FfwdError: An environment variable of ffwd's has an unusable value.
+        WarmingError: The file that `FFWD_WARM` names, or a line of it, is unusable.
 
     """
 
@@ -48,6 +54,7 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
         self._config = vllm_config.structured_outputs_config
         self._cache = store.cache(vllm_config.model_config, tokenizer)
         self._narrow = is_on(NARROW_VARIABLE)
+        self.warming = start_warming(self._asked, self._build, _logger)
 
     def compile_grammar(
         self,
@@ -68,6 +75,13 @@ class FfwdBackend(StructuredOutputBackend):  # type: ignore[misc]
             # In a thread of vLLM's. Masks that are missing in a step delay the whole batch.
             grammar.build_ahead()
         return grammar
+
+    def _asked(self, line: dict[str, Any]) -> GrammarRequest:
+        kind, text = constraint(line)
+        return grammar_request(kind.upper(), text, self._config)
+
+    def _build(self, request: GrammarRequest) -> None:
+        build_masks(self._cache.get(request, counts=False), narrow=self._narrow)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Return memory for rows that allow every token."""

@@ -8,15 +8,12 @@ before.
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal, get_args
-
-from pydantic.dataclasses import rebuild_dataclass
+from typing import Any
 
 from ffwd.adapters.vllm.drafts import draft_limit
+from ffwd.adapters.vllm.naming import BACKEND, extend_config
 from ffwd.adapters.vllm.requests import GrammarStore, grammar_request
 from ffwd.adapters.vllm.splice import extend_worker
-
-BACKEND = "ffwd"
 
 _WRAPPED = "__ffwd_wrapped__"
 
@@ -33,50 +30,6 @@ def extend() -> None:
     extend_worker()
     # Last, so that the name is known only if everything else is patched.
     extend_config()
-
-
-def extend_config(reason: str | None = None) -> None:
-    """Let `StructuredOutputsConfig` take the backend's name.
-
-    Args:
-        reason: Why it cannot be used with this version of vLLM; the error for who names it.
-
-    """
-    import vllm.config.structured_outputs as module
-    from vllm.config import VllmConfig
-
-    config = module.StructuredOutputsConfig
-    names = get_args(module.StructuredOutputsBackend)
-    if BACKEND in names:
-        return
-    extended: Any = Literal.__getitem__((*names, BACKEND))
-    module.StructuredOutputsBackend = extended
-    config.__annotations__["backend"] = extended
-    config.__dataclass_fields__["backend"].type = extended
-    config.__pydantic_fields__["backend"].annotation = extended
-    (validator,) = (
-        found
-        for name, found in config.__pydantic_decorators__.model_validators.items()
-        if name == "_validate_structured_output_config"
-    )
-    original = validator.func
-
-    @functools.wraps(original)
-    def validate(self: Any, *arguments: Any) -> Any:
-        if self.backend != BACKEND:
-            return original(self, *arguments)
-        if reason is not None:
-            raise ValueError(reason)
-        if self.disable_additional_properties:
-            raise ValueError(
-                "disable_additional_properties is not supported by the ffwd backend: write "
-                '"additionalProperties": false into the schemas'
-            )
-        return self
-
-    validator.func = validate
-    rebuild_dataclass(config, force=True)
-    rebuild_dataclass(VllmConfig, force=True)
 
 
 def extend_validation(store: GrammarStore) -> None:

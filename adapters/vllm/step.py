@@ -149,11 +149,35 @@ def _directly(original: Callable[..., bool]) -> Callable[..., bool]:
         if structured is None or not new_token_ids:
             return True
         grammar = structured._grammar
-        if type(grammar) is not FfwdGrammar or not structured.reasoning_ended:
+        accepted: bool
+        if type(grammar) is not FfwdGrammar:
             return original(self, request, new_token_ids)
-        accepted: bool = grammar.accept_tokens(request.request_id, new_token_ids)
+        if not structured.reasoning_ended:
+            accepted = original(self, request, new_token_ids)
+            if not structured.reasoning_ended and request.is_finished():
+                _tell_of_free_output(self, request)
+            return accepted
+        accepted = grammar.accept_tokens(request.request_id, new_token_ids)
         if not accepted and grammar.refused is not None:
             _logger.error("request %s is ended: %s", request.request_id, grammar.refused)
         return accepted
 
     return accept_tokens
+
+
+def _tell_of_free_output(manager: Any, request: Any) -> None:
+    """Warn, once, of an output that has ended before its grammar held."""
+    if getattr(manager, "_ffwd_has_told", False):
+        return
+    manager._ffwd_has_told = True
+    parser = manager.vllm_config.structured_outputs_config.reasoning_parser
+    _logger.warning(
+        "request %s ended without its grammar: the reasoning parser %r found no end of the"
+        " reasoning in the prompt or the %d tokens of the output. vLLM asks it for plain"
+        " completions, too. Send chats, put the end of the reasoning into the prompt, or allow more"
+        " tokens; or start vLLM with enable_in_reasoning or without the parser. Later requests are"
+        " not reported.",
+        request.request_id,
+        parser,
+        request.num_output_tokens,
+    )

@@ -86,6 +86,13 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     type=click.FloatRange(0.001),
     help="Seconds that one mask, or one step of a text, may take.",
 )
+@click.option(
+    "--warm",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    envvar="FFWD_WARM",
+    show_envvar=True,
+    help="A file of grammars to compile at the start, in JSON Lines.  [default: nothing]",
+)
 @click.option("--threads", type=click.IntRange(1), help="Of torch.  [default: torch's own]")
 @click.option(
     "--api-key",
@@ -122,6 +129,7 @@ def serve(
     max_grammar_bytes: int,
     max_compile_seconds: float,
     max_mask_seconds: float,
+    warm: Path | None,
     threads: int | None,
     api_key: str | None,
     protect_metrics: bool,
@@ -138,7 +146,7 @@ def serve(
     try:
         import torch
 
-        from ffwd.adapters.server import ServerOptions, load_model, run
+        from ffwd.adapters.server import ServerOptions, WarmingError, load_model, run
     except ImportError as error:
         message = _NEEDED.format(error)
         raise Failure(message, exit_code=exits.MISSING, kind="MissingPackage") from None
@@ -159,6 +167,7 @@ def serve(
             call_seconds=max_mask_seconds,
         ),
         writing=writing,
+        warm=warm,
         api_key=api_key,
         protect_metrics=protect_metrics,
     )
@@ -176,4 +185,7 @@ def serve(
     except FfwdError as error:
         kind = type(error).__name__
         raise Failure(str(error), exit_code=exits.UNUSABLE, kind=kind) from None
-    run(loaded, options, host=host, port=port, log_level=log_level)
+    try:
+        run(loaded, options, host=host, port=port, log_level=log_level)
+    except WarmingError as error:
+        raise Failure(str(error), exit_code=exits.USAGE, kind="WarmingError") from None

@@ -15,7 +15,11 @@ A batch has a fixed number of slots. Each begins somewhere in a document, and ta
 when that has ended, so that the requests of a step are at different positions, as in a server.
 Backends take turns, a part of the steps each. `shared`: the slots have 8 schemas in common.
 `distinct`: each slot has its own, as far as there are enough. `first` has one slot and new
-grammars: all steps of the first request with each.
+grammars: all steps of the first request with each. `newcomer` has 31 slots with shared schemas, and
+one more for requests with a schema that nobody has seen, one after the other. Its steps are those
+of an engine: the grammars' part, then 6 ms of a model, during which this thread sleeps. What a step
+takes longer beside a newcomer is reported: while its grammar is compiled, in the steps of its first
+tokens, and in later ones.
 
 With drafts, each slot has as many as are configured, right ones with the probability 0.7 each. In
 vLLM those that the grammar refuses are taken out by the manager first, as the scheduler does.
@@ -34,6 +38,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -51,6 +56,7 @@ SEED = 20261122
 WIDTH = 131_072
 SHARED_SCHEMAS = 8
 RIGHT_DRAFTS = 0.7
+CASES = ("first", "newcomer", "shared", "distinct")
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,15 @@ class Backend(Protocol):
     def request(self, document: Document) -> Any:
         """A request whose grammar is compiled; None if the backend refuses the schema."""
 
+    def new(self, document: Document) -> Any:
+        """A request that has not reached the scheduler."""
+
+    def arrive(self, request: Any) -> None:
+        """Let the engine's threads compile a request's grammar."""
+
+    def is_compiled(self, request: Any) -> bool:
+        """Whether such a request can join the batch."""
+
     def accept(self, request: Any, tokens: list[int]) -> bool:
         """Commit tokens, as the engine does after a pass."""
 
@@ -164,6 +179,15 @@ class VllmBackend:
         self._made = 0
 
     def request(self, document: Document) -> Any:
+        request = self.new(document)
+        self.arrive(request)
+        deadline = time.monotonic() + 600
+        while not self.is_compiled(request) and time.monotonic() < deadline:
+            time.sleep(0.0002)
+        grammar = request.structured_output_request.grammar
+        return None if isinstance(grammar, Exception) else request
+
+    def new(self, document: Document) -> Any:
         from vllm import SamplingParams
         from vllm.sampling_params import StructuredOutputsParams
         from vllm.v1.request import Request
@@ -175,13 +199,13 @@ class VllmBackend:
         )
         params.update_from_generation_config({}, document.tokens[-1])
         params.structured_outputs._backend = self.name
-        request = Request(f"{self.name}-{self._made}", [1], params, None)
+        return Request(f"{self.name}-{self._made}", [1], params, None)
+
+    def arrive(self, request: Any) -> None:
         self._manager.grammar_init(request)
-        structured = request.structured_output_request
-        deadline = time.monotonic() + 600
-        while structured.grammar is None and time.monotonic() < deadline:
-            time.sleep(0.0002)
-        return None if isinstance(structured.grammar, Exception) else request
+
+    def is_compiled(self, request: Any) -> bool:
+        return request.structured_output_request.is_grammar_ready
 
     def accept(self, request: Any, tokens: list[int]) -> bool:
         return self._manager.accept_tokens(request, tokens)
@@ -214,12 +238,24 @@ class SglangBackend:
         self._scheduler = SmallScheduler(name, tokenizer=tokenizer, vocab_size=width)
         self._made = 0
 
-    def request(self, document: Document) -> Any:
+    def new(self, document: Document) -> Any:
         self._made += 1
         name = f"{self.name}-{self._made}"
-        request = self._scheduler.request(name, max_new_tokens=4096, json_schema=document.schema)
+        return self._scheduler.request(name, max_new_tokens=4096, json_schema=document.schema)
+
+    def request(self, document: Document) -> Any:
+        request = self.new(document)
         self._scheduler.admit([request])
         return None if request.finished() else request
+
+    def arrive(self, request: Any) -> None:
+        if not self._scheduler.manager.process_req_with_grammar(request):
+            raise RuntimeError(f"{self.name} has seen the grammar of {request.rid}")
+
+    def is_compiled(self, request: Any) -> bool:
+        self._scheduler.running.count = 1
+        manager = self._scheduler.manager
+        return not manager.has_waiting_grammars() or bool(manager.get_ready_grammar_requests())
 
     def accept(self, request: Any, tokens: list[int]) -> bool:
         return len(self._scheduler.accept(request, tokens)) == len(tokens)
@@ -288,6 +324,14 @@ class Slots:
         """Begin the first slot's next document from its first token."""
         self._slots[0] = self._begin(0)
 
+    def join(self, document: Document, request: Any) -> None:
+        self._slots.append((request, document.tokens, 0))
+
+    @property
+    def guest_at(self) -> int | None:
+        """The position of the request that has joined; None once it has ended."""
+        return self._slots[-1][2] if len(self._slots) > len(self._plan) else None
+
     def _draft(self, width: int) -> list[list[int]]:
         drafts = []
         for _, tokens, at in self._slots:
@@ -326,10 +370,97 @@ class Slots:
         times.rows += len(requests)
         if not all(fine):
             raise RuntimeError(f"{self._backend.name} refuses a token that it took before")
-        for slot, (request, tokens, at) in enumerate(self._slots):
+        for slot, (request, tokens, at) in reversed([*enumerate(self._slots)]):
             after = at + len(news[slot][1])
-            self._slots[slot] = (
-                self._begin(slot) if after == len(tokens) else (request, tokens, after)
+            if after < len(tokens):
+                self._slots[slot] = (request, tokens, after)
+            elif slot < len(self._plan):
+                self._slots[slot] = self._begin(slot)
+            else:
+                self._slots.pop()
+
+
+class Newcomers:
+    """One backend's steps of an engine: slots that are warm, and one newcomer at a time."""
+
+    APART = 8
+    FIRST_TOKENS = 8
+    MODEL_SECONDS = 0.006
+
+    def __init__(self, backend: Backend, plan: list[list[Document]]) -> None:
+        self.backend = backend
+        self._slots = Slots(backend, plan, 0)
+        self._arrived: tuple[Document, Any] | None = None
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+
+    def warm(self, steps: int) -> None:
+        for _ in range(steps):
+            self._slots.step(Times(), WIDTH)
+
+    def meet(self, document: Document) -> None:
+        """Some steps alone, and those from the newcomer's arrival to its end."""
+        for _ in range(self.APART):
+            self._step("alone")
+        request = self.backend.new(document)
+        self._step("compiling", lambda: self._arrive(document, request))
+        while self._arrived:
+            self._step("compiling", self._join)
+        while (at := self._slots.guest_at) is not None:
+            self._step("first" if at < self.FIRST_TOKENS else "later")
+
+    def _arrive(self, document: Document, request: Any) -> None:
+        self.backend.arrive(request)
+        self._arrived = document, request
+        self._join()
+
+    def _join(self) -> None:
+        if self._arrived and self.backend.is_compiled(self._arrived[1]):
+            self._slots.join(*self._arrived)
+            self._arrived = None
+
+    def _step(self, kind: str, schedule: Callable[[], None] = lambda: None) -> None:
+        """What the scheduler does with arrivals, the masks and tokens of a step, and a pass."""
+        began = time.perf_counter()
+        schedule()
+        scheduled = time.perf_counter() - began
+        taken = Times()
+        self._slots.step(taken, WIDTH)
+        launched = time.perf_counter()
+        time.sleep(self.MODEL_SECONDS)
+        ran = time.perf_counter() - launched
+        self.seconds[kind].append(scheduled + taken.wall[0] + ran)
+
+
+def run_newcomers(
+    backends: list[Backend], plan: list[list[Document]], documents: list[Document]
+) -> None:
+    """Each document once, in turns, in backends that have not seen its schema."""
+    engines = [Newcomers(backend, plan) for backend in backends]
+    for engine in engines:
+        engine.warm(200)
+    gc.collect()
+    for index, document in enumerate(documents):
+        shift = index % len(engines)
+        for engine in engines[shift:] + engines[:shift]:
+            engine.meet(document)
+    print(f"{len(plan)} warm, {len(documents)} newcomers; microseconds that a step takes longer")
+    print(f"{'':22s} {'steps':>6s} {'mean':>8s} {'p50':>8s} {'p99':>8s} {'mean of a step':>15s}")
+    for engine in engines:
+        alone = engine.seconds.pop("alone")
+        mean = sum(alone) / len(alone)
+        for kind, taken in [
+            *engine.seconds.items(),
+            ("all", [*itertools.chain(*engine.seconds.values())]),
+        ]:
+            added = [
+                sum(taken) / len(taken) - mean,
+                *(percentile(taken, share) - percentile(alone, share) for share in (0.5, 0.99)),
+            ]
+            columns = " ".join(f"{1e6 * value:8.1f}" for value in added)
+            print(
+                f"{engine.backend.name:12s} {kind:9s} {len(taken):6d} {columns}"
+                f" {100 * added[0] / mean:14.2f}%",
+                flush=True,
             )
 
 
@@ -409,7 +540,8 @@ def main() -> None:
     parser.add_argument("--drafts", type=int, nargs="+", default=[0, 4])
     parser.add_argument("--steps", type=int, default=200, help="of each backend and case")
     parser.add_argument("--schemas", type=Path, default=ROOT / "maskbench/corpus/builtin.jsonl")
-    parser.add_argument("--cases", nargs="+", default=["first", "shared", "distinct"])
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
+    parser.add_argument("--newcomers", type=int, default=100, help="in the case newcomer")
     options = parser.parse_args()
     kind, names = ENGINES[options.engine]
     import_module(f"ffwd.adapters.{options.engine}").register()
@@ -422,13 +554,21 @@ def main() -> None:
 
         documents = read_documents(write_tokenizer(folder), options.schemas)
         wanted = max(options.batch) if "distinct" in options.cases else 64
+        if "newcomer" in options.cases:
+            wanted = max(wanted, SHARED_SCHEMAS + options.newcomers)
         documents = usable(documents, backends(2, 0), max(wanted, 64))
         print(f"seed {SEED}; milliseconds a step, and multiples of ffwd's")
         print(f"{'':34s} processor: p50         p99               wall: p50               p99")
         if "first" in options.cases:
             run_first(backends(1, 0), documents[:64])
+        if "newcomer" in options.cases:
+            shared = documents[:SHARED_SCHEMAS]
+            plan = [shared[slot % 8 :] + shared[: slot % 8] for slot in range(31)]
+            run_newcomers(backends(32, 0), plan, documents[SHARED_SCHEMAS:][: options.newcomers])
         for batch, drafts, case in itertools.product(
-            options.batch, options.drafts, [case for case in options.cases if case != "first"]
+            options.batch,
+            options.drafts,
+            [case for case in options.cases if case in ("shared", "distinct")],
         ):
             count = SHARED_SCHEMAS if case == "shared" else len(documents)
             chosen = documents[:count]

@@ -5,7 +5,8 @@
 Makes a small model with a tokenizer of 131,072 tokens and serves it in a process of its own. As
 many clients as are asked for send one request after the other, each for 64 tokens. In a turn all
 of them ask for the same kind of answer: `plain` for text, `shared` for one of 8 schemas, `new` for
-a schema that no request had before. A turn is measured from when all clients are at work until it
+a schema that no request had before; in `newcomer` one client asks for `new` and the others for
+`shared`. A turn is measured from when all clients are at work until it
 ends. `tokens` are those of answers, forced ones included, `rows` what the model is run for: tokens
 that are chosen, and parts of prompts. `ms a token` is the time of all threads on processors.
 """
@@ -31,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import realtokenizers
 
-KINDS = ("plain", "shared", "new")
+KINDS = ("plain", "shared", "newcomer", "new")
 _TEMPLATE = (
     "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant: {% endif %}"
@@ -91,7 +92,10 @@ async def turn(process, url, kind, *, clients, seconds, numbers):
     going = True
     async with httpx.AsyncClient(base_url=url, timeout=600, limits=limits) as client:
 
-        async def one():
+        async def one(client_number):
+            asked = kind
+            if kind == "newcomer":
+                asked = "shared" if client_number else "new"
             while going:
                 number = next(numbers)
                 body = {
@@ -100,10 +104,10 @@ async def turn(process, url, kind, *, clients, seconds, numbers):
                     "seed": number,
                     "stream": True,
                 }
-                if kind != "plain":
+                if asked != "plain":
                     wanted = {
                         "name": "r",
-                        "schema": schema(number % 8 if kind == "shared" else number),
+                        "schema": schema(number % 8 if asked == "shared" else number),
                     }
                     body["response_format"] = {"type": "json_schema", "json_schema": wanted}
                 async with client.stream("POST", CHAT, json=body) as response:
@@ -128,7 +132,7 @@ async def turn(process, url, kind, *, clients, seconds, numbers):
                 used.user + used.system,
             ]
 
-        tasks = [asyncio.create_task(one()) for _ in range(clients)]
+        tasks = [asyncio.create_task(one(number)) for number in range(clients)]
         await asyncio.sleep(2)
         began, before = await counted()
         await asyncio.sleep(seconds)

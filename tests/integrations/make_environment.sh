@@ -5,16 +5,28 @@
 #     tests/integrations/make_environment.sh --schedulers
 #
 # The second form prints the engines that `make engines` tests. Versions are those that the adapters
-# support, read from their sources. FOLDER is build/engines/ENGINE if it is not given. ffwd is taken from this tree, not installed. BASE
-# is the interpreter of an environment with ffwd's own dependencies (`make setup`), for engines that
-# share its packages; PYTHON the one for those that share none. What is there already is left as it is.
+# support, read from their sources. FOLDER is build/engines/ENGINE if it is not given.
+#
+# With WHEEL, a file, ffwd is installed from that wheel and nothing has to be built. Otherwise it is
+# taken from this tree, not installed. BASE is the interpreter of an environment with ffwd's own
+# dependencies, for engines that share its packages: that of `make setup`, or with WHEEL one that is
+# made in FOLDER/base. PYTHON is the interpreter for environments that share none. What is there
+# already is left as it is.
 set -euo pipefail
 
 ENGINE=${1:-}
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 FOLDER=${2:-$ROOT/build/engines/$ENGINE}
 PYTHON=${PYTHON:-python3}
-BASE=${BASE:-$ROOT/.venv/bin/python}
+BASE=${BASE:-}
+WHEEL=${WHEEL:-}
+if [ -n "$WHEEL" ]; then
+    test -f "$WHEEL" || {
+        echo "$0: WHEEL=$WHEEL is no file" >&2
+        exit 1
+    }
+    WHEEL=$(cd "$(dirname "$WHEEL")" && pwd)/$(basename "$WHEEL")
+fi
 
 # `SUPPORTED_VERSIONS = ((0, 32), (0, 33))` and `SUPPORTED_VERSION = "0.5.23"`.
 VLLM=$(sed -n 's/^SUPPORTED_VERSIONS = //p' "$ROOT/adapters/vllm/__init__.py" |
@@ -27,11 +39,35 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
 
+# Sets BASE.
+find_base() {
+    test -z "$BASE" || return 0
+    if [ -z "$WHEEL" ]; then
+        BASE=$ROOT/.venv/bin/python
+        test -e "$BASE" || {
+            echo "$0: there is no $BASE: run make setup, or set WHEEL to a wheel of ffwd" >&2
+            exit 1
+        }
+        return 0
+    fi
+    BASE=$FOLDER/base/bin/python
+    test -e "$BASE" || "$PYTHON" -m venv "$FOLDER/base"
+    "$BASE" -m pip install --quiet "ffwd[transformers,bench,test] @ file://$WHEEL"
+}
+
+# ffwd of the wheel in an environment's site-packages ($2), installed with an interpreter's pip ($1).
+# The tests find this tree's other packages, such as maskbench, behind it.
+this_wheel() {
+    "$1" -m pip install --quiet --no-deps --upgrade --target "$2" "$WHEEL"
+    echo "$ROOT" >"$2/tree.pth"
+}
+
 # vLLM's configuration, scheduler and manager of structured output, without the engine: the sources
 # of the wheel, without its compiled code for CUDA, beside the packages of BASE, torch among them.
 # Of what vLLM requires only what importing these takes is here.
 vllm_scheduler() {
     local version=$1 site wheel
+    find_base
     "$BASE" -m venv --without-pip "$FOLDER"
     site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     # The packages of BASE, and what is installed editable there. vLLM is to look for no GPU, and
@@ -59,6 +95,7 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
             wheel.extract(name, sys.argv[2])
 END
     rm -rf "$wheel"
+    test -z "$WHEEL" || this_wheel "$BASE" "$site"
 }
 
 # All of vLLM, on a processor: an unofficial build of the same Python, with 4 GB of what it requires.
@@ -87,14 +124,19 @@ END
     mkdir -p "$site/vllm-$version+cpu.dist-info"
     printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" \
         >"$site/vllm-$version+cpu.dist-info/METADATA"
-    this_tree "$site"
+    this_ffwd "$site"
 }
 
-# ffwd as it stands in this tree, with its entry points, in an environment's site-packages ($1).
-this_tree() {
+# ffwd as it stands in this tree, or of the wheel, with its entry points, in an environment's
+# site-packages ($1).
+this_ffwd() {
     local tree=$FOLDER/ffwd
+    if [ -n "$WHEEL" ]; then
+        this_wheel "$FOLDER/bin/python" "$1"
+        return 0
+    fi
     test -e "$ROOT/ffwd/_native.abi3.so" || {
-        echo "$0: build ffwd first: make setup" >&2
+        echo "$0: build ffwd first, by make setup, or set WHEEL to a wheel of ffwd" >&2
         exit 1
     }
     rm -rf "$tree"
@@ -121,7 +163,7 @@ llama_cpp() {
         nice "$FOLDER/bin/python" -m pip install --quiet --no-binary llama-cpp-python \
         "llama-cpp-python==0.3.36" "gguf>=0.10" "numpy>=1.24" "hypothesis>=6.100" \
         "jsonschema>=4.23" "pytest>=8" "setuptools-rust>=1.11"
-    this_tree "$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+    this_ffwd "$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 }
 
 # SGLang without what it requires for GPUs and media, beside the packages of BASE, torch, transformers
@@ -129,6 +171,7 @@ llama_cpp() {
 # imports on a processor; sgl_kernel, which has no wheel for one, is then that of sglang_stubs.
 sglang() {
     local site
+    find_base
     "$BASE" -m venv --without-pip "$FOLDER"
     site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     # The packages of BASE, and what is installed editable there. Nobody is to look on the network.
@@ -149,6 +192,7 @@ END
             setproctitle==1.3.8 uvloop==0.23.0
         echo "$ROOT/tests/integrations/sglang_stubs" >"$site/stubs.pth"
     fi
+    test -z "$WHEEL" || this_wheel "$BASE" "$site"
 }
 
 case $ENGINE in

@@ -67,6 +67,16 @@ class Batch:
         self.device = "cpu"
 
 
+class Running:
+    """As much of the running batch as the wait for grammars reads."""
+
+    def __init__(self, count: int = 0) -> None:
+        self.count = count
+
+    def is_empty(self) -> bool:
+        return not self.count
+
+
 class SmallScheduler:
     """Requests from their arrival to their end, in batches, as SGLang's scheduler has them.
 
@@ -97,6 +107,7 @@ class SmallScheduler:
         self.random = random.Random(seed)
         self.generator = torch.Generator().manual_seed(seed)
         alone = SimpleNamespace(world_size=1, first_rank=0, is_first_rank=True)
+        self.running = Running()
         self.manager = GrammarManager(
             SimpleNamespace(
                 server_args=server_args,
@@ -109,6 +120,8 @@ class SmallScheduler:
                 dp_tp_cpu_group=None,
                 dp_tp_group=alone,
                 pp_group=None,
+                running_batch=self.running,
+                last_batch=None,
             )
         )
         self.steps = 0

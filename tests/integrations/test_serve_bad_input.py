@@ -706,8 +706,8 @@ def test_requests_of_one_new_grammar_compile_it_once(folder, monkeypatch):
 
     find = cache.GrammarCache._find
 
-    def noted(self, work):
-        found = find(self, work)
+    def noted(self, work, metrics):
+        found = find(self, work, metrics)
         if isinstance(found, tuple) and not found[1]:
             all_wait.wait(600)
         return found

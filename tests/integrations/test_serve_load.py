@@ -1,6 +1,7 @@
 """`ffwd serve` as a process, under a short load; `serve_load.py` is the long one."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from serve_load import CHAT, held, load, settled, spawn, stop
 from serve_models import (
     COLOURS,
     HELLO,
+    TOOLS,
     Running,
     closing,
     raw_request,
@@ -157,6 +159,50 @@ def test_the_command_says_what_is_wrong(tmp_path, arguments, said):
     )
     assert done.returncode != 0
     assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_named_grammars_are_compiled_before_requests_need_them(folder, tmp_path, caplog):
+    """Constraints of every kind; a line that the model refuses is logged, and stops no other."""
+    lines = [
+        {"response_format": schema_format(COLOURS)},
+        {"tools": TOOLS, "tool_choice": "required"},
+        {"structured_outputs": {"regex": "("}},
+        {"structured_outputs": {"choice": ["yes", "no"]}},
+    ]
+    warm = tmp_path / "warm.jsonl"
+    warm.write_text("\n".join(map(json.dumps, lines)))
+    with Running(folder, warm=warm) as running:
+        running.server.warming.join(600)
+        assert f"{warm}, line 3" in caplog.text
+        assert running.metric("grammar_cache_grammars") == 3
+
+        def counted(result):
+            registry = running.server.metrics.registry
+            return registry.get_sample_value("ffwd_grammar_requests_total", {"result": result})
+
+        assert [counted("compiled"), counted("refused")] == [None, None]
+        for line in (lines[0], lines[1], lines[3]):
+            body = {"messages": HELLO, "max_tokens": 200, **line}
+            answer = httpx.post(f"{running.url}{CHAT}", json=body, timeout=600)
+            assert answer.status_code == 200, answer.text
+        assert counted("compiled") is None
+        assert counted("cached") == 3
+
+
+@pytest.mark.parametrize("line", ['{"tools": 1}', '{"stop": ["a"]}', '{"messages": []}', "no"])
+def test_a_line_that_names_no_grammar_keeps_the_server_from_starting(folder, tmp_path, line):
+    warm = tmp_path / "warm.jsonl"
+    warm.write_text('{"response_format": {"type": "json_object"}}\n' + line)
+    done = subprocess.run(
+        [sys.executable, "-m", "ffwd.cli", "serve", str(folder), "--warm", str(warm)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"cannot warm the grammars of {warm}, line 2: " in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -22,6 +22,7 @@ from sglangharness import LOGITS_WIDTH, SmallScheduler, end_id, tiny_tokenizer
 
 import ffwd
 from ffwd.adapters.sglang import step, surface
+from ffwd.adapters.sglang.backend import FfwdGrammarBackend
 from ffwd.adapters.sglang.cache import GrammarObjectCache
 from ffwd.adapters.sglang.grammar import FfwdGrammar
 from ffwd.adapters.shared.requests import GrammarRequest
@@ -266,13 +267,13 @@ def test_another_source_of_the_walk_is_left_alone(
     monkeypatch.setattr(spec_utils, "generate_token_bitmask", own)
     changed = dataclasses.replace(surface.TREES[1], fingerprints=("other",))
     monkeypatch.setattr(step, "TREES", (surface.TREES[0], changed))
-    step.extend_step()
+    step.extend_step(FfwdGrammarBackend)
     assert spec_utils.generate_token_bitmask is own
     assert "generate_token_bitmask stays SGLang's own" in caplog.text
     assert "spec_utils.traverse_tree is not as in the SGLang that ffwd supports" in caplog.text
     monkeypatch.setattr(step, "TREES", surface.TREES)
     for _ in range(2):
-        step.extend_step()
+        step.extend_step(FfwdGrammarBackend)
         assert spec_utils.generate_token_bitmask.__wrapped__ is own
 
 

@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from sglang.srt.constrained.base_grammar_backend import (
     GRAMMAR_BACKEND_REGISTRY,
     create_grammar_backend,
 )
-from sglang.srt.entrypoints.openai.protocol import Function, Tool
+from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, Function, Tool
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.runtime_context import get_context
 from sglangharness import LOGITS_WIDTH, SmallScheduler, end_id, tiny_tokenizer
@@ -27,6 +28,8 @@ from ffwd.adapters import sglang as plugin
 from ffwd.adapters.sglang import diagnosis
 from ffwd.adapters.sglang.backend import FfwdGrammarBackend
 from ffwd.adapters.sglang.diagnosis import diagnose
+from ffwd.adapters.sglang.grammar import FfwdGrammar
+from ffwd.adapters.shared.warming import WarmingError
 
 
 @pytest.fixture
@@ -130,6 +133,44 @@ def test_options_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FFWD_CACHE_BYTES", "much")
     with pytest.raises(ValueError, match="FFWD_CACHE_BYTES"):
         SmallScheduler()
+
+
+def test_named_grammars_are_those_of_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client's request, read by SGLang, finds its grammar with its first mask."""
+    schema = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}
+    formats = [
+        {"type": "json_schema", "json_schema": {"name": "p", "schema": schema}},
+        {"type": "json_object"},
+    ]
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": schema}}
+    lines: list[dict[str, Any]] = [{"response_format": each} for each in formats]
+    lines += [{"structured_outputs": {"structural_tag": json.dumps(tag)}}]
+    lines += [{"structured_outputs": {"regex": "[a-z]+"}}]
+    warm = tmp_path / "warm.jsonl"
+    warm.write_text("\n".join(map(json.dumps, lines)))
+    monkeypatch.setenv("FFWD_WARM", str(warm))
+    with SmallScheduler() as scheduler:
+        scheduler.backend.warming.join(600)
+        compiled = scheduler.backend._compiled
+        misses = compiled.stats().misses
+        assert misses == len(lines)
+        asked = [
+            ChatCompletionRequest(
+                model="m", messages=[{"role": "user", "content": "a"}], response_format=each
+            ).to_sampling_params([], {})["json_schema"]
+            for each in formats
+        ]
+        made = [scheduler.backend.dispatch_json(text) for text in asked]
+        made += [scheduler.backend.dispatch_structural_tag(json.dumps(tag))]
+        made += [scheduler.backend.dispatch_regex("[a-z]+")]
+        assert all(isinstance(each, FfwdGrammar) for each in made)
+        assert compiled.stats().misses == misses
+    for line in ("[]", '{"structured_outputs": {"choice": ["a"]}}'):
+        warm.write_text(line)
+        with pytest.raises(WarmingError, match="line 1"):
+            SmallScheduler()
 
 
 def test_the_doctor_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

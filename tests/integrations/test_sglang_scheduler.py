@@ -2,6 +2,7 @@
 
 import json
 import re
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ pytest.importorskip("sglang")
 from sglang.srt.constrained.base_grammar_backend import InvalidGrammarObject
 from sglang.srt.managers.schedule_batch import FINISH_ABORT, FINISH_MATCHED_TOKEN
 from sglangcases import DATE, HOSTILE, KINDS, PERSON, is_json
-from sglangharness import SmallScheduler, end_id
+from sglangharness import Running, SmallScheduler, end_id
+
+from ffwd.adapters.sglang.backend import FfwdGrammarBackend
 
 SEED = 20261122
 
@@ -65,6 +68,32 @@ def test_grammars_are_compiled_once_and_cached(scheduler: SmallScheduler) -> Non
     scheduler.run([second, twin])
     for req in (first, second, twin):
         assert is_json(PERSON, scheduler.text(req))
+
+
+def test_running_requests_do_not_wait_for_a_compilation(
+    scheduler: SmallScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SGLang would look for as long as its interval says, which is for ever here."""
+    may_compile = Event()
+    compile_it = FfwdGrammarBackend.dispatch_json
+
+    def compile_later(self: FfwdGrammarBackend, text: str) -> Any:
+        assert may_compile.wait(60)
+        return compile_it(self, text)
+
+    monkeypatch.setattr(FfwdGrammarBackend, "dispatch_json", compile_later)
+    manager = scheduler.manager
+    request = scheduler.request("newcomer", json_schema=json.dumps(PERSON))
+    assert manager.process_req_with_grammar(request)
+    for batch in ("running_batch", "last_batch"):
+        with monkeypatch.context() as patch:
+            patch.setattr(manager, "SGLANG_GRAMMAR_POLL_INTERVAL", 1e9)
+            patch.setattr(manager.scheduler, batch, Running(31))
+            assert manager.get_ready_grammar_requests() == []
+            assert manager.SGLANG_GRAMMAR_POLL_INTERVAL == 1e9
+    may_compile.set()
+    scheduler.run(scheduler.admit([]) or [request])
+    assert is_json(PERSON, scheduler.text(request))
 
 
 def test_a_refused_grammar_is_refused_again_from_the_cache(scheduler: SmallScheduler) -> None:

@@ -21,7 +21,10 @@ from pydantic import ValidationError
 from transformers import AutoTokenizer
 from vllm.config import StructuredOutputsConfig, VllmConfig
 from vllm.engine.arg_utils import EngineArgs
-from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionToolsParam
+from vllm.entrypoints.openai.chat_completion.protocol import (
+    ChatCompletionRequest,
+    ChatCompletionToolsParam,
+)
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import SamplingParams
 from vllm.tool_parsers.structural_tag_registry import (
@@ -32,6 +35,7 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+from vllm.v1.structured_output.request import get_structured_output_key
 from vllm_models import END, SECOND_END, WIDTH, write_model
 from vllm_scheduling import FollowingModel, Outcome, SchedulerRun, engine_config
 
@@ -39,9 +43,10 @@ import ffwd.adapters.vllm
 from ffwd import VocabularyError
 from ffwd.adapters.shared.diagnosis import Finding
 from ffwd.adapters.shared.surface import fingerprint
-from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, surface
+from ffwd.adapters.shared.warming import WarmingError
+from ffwd.adapters.vllm import SUPPORTED_VERSIONS, minor_version, step, surface
 from ffwd.adapters.vllm.diagnosis import diagnose
-from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore
+from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore, grammar_request
 
 pytestmark = pytest.mark.engine
 ffwd.adapters.vllm.register()
@@ -131,6 +136,52 @@ def test_vllm_finds_the_backend_by_itself(tmp_path: Path) -> None:
     """Through the entry point; that it is loaded twice does no harm."""
     code = LOAD + "print('it is', StructuredOutputsConfig(backend='ffwd').backend)"
     assert "it is ffwd" in in_new_process(code, tmp_path)
+
+
+NAMED = """
+import os
+os.environ.pop("VLLM_TARGET_DEVICE")
+{before}
+from vllm import LLM
+{change}
+try:
+    LLM("nowhere", structured_outputs_config={{"backend": "ffwd"}})
+except Exception as error:
+    print("error:", type(error).__name__, error)
+from vllm.v1.structured_output import StructuredOutputManager as M
+print("manager:", M.__init__.__globals__["__name__"])
+from vllm.config import DeviceConfig, VllmConfig
+config = VllmConfig(
+    structured_outputs_config={{"backend": "ffwd"}}, device_config=DeviceConfig("cpu")
+)
+print("whole:", config.structured_outputs_config)
+"""
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "import vllm.config",
+        "from vllm.platforms import current_platform; current_platform.device_type",
+        "from vllm.v1.engine.core import EngineCore",
+        "import ffwd.adapters.vllm; ffwd.adapters.vllm.register()",
+    ],
+)
+def test_python_may_name_the_backend_at_once(tmp_path: Path, before: str) -> None:
+    """`LLM` reads its options before vLLM loads general plugins, and then the model's folder."""
+    printed = in_new_process(NAMED.format(before=before, change=""), tmp_path)
+    assert "error: " in printed
+    assert "ValidationError" not in printed
+    assert "manager: ffwd.adapters.vllm.patches" in printed
+    assert "whole: StructuredOutputsConfig(backend='ffwd'" in printed
+
+
+def test_python_is_told_why_the_backend_is_not_there(tmp_path: Path) -> None:
+    change = "import vllm.v1.structured_output as m; del m.StructuredOutputManager.grammar_init"
+    code = NAMED.format(before="", change=change).partition("from vllm.v1.structured")[0]
+    printed = in_new_process(code, tmp_path)
+    assert re.search("error: ValidationError .*is not as it was released", printed, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -319,6 +370,44 @@ def test_grammars_are_counted_beside_the_metrics_of_vllm(folder: Path, tokenizer
     assert counted("refused") == before[1] + 1
 
 
+def test_named_grammars_are_those_of_requests(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client's request, read by vLLM, finds its grammar with its first mask."""
+    formats = [
+        {"type": "json_schema", "json_schema": {"name": "p", "schema": PERSON}},
+        {"type": "json_object"},
+    ]
+    constraints: list[dict[str, Any]] = [
+        {"choice": ["yes", "no"]},
+        {"regex": "[a-z]+"},
+        {"grammar": 'start: "a"'},
+        {"json": PERSON | {"title": "again"}},
+    ]
+    lines = [{"response_format": each} for each in formats]
+    lines += [{"structured_outputs": each} for each in constraints]
+    warm = tmp_path / "warm.jsonl"
+    warm.write_text("\n".join(map(json.dumps, lines)))
+    monkeypatch.setenv("FFWD_WARM", str(warm))
+    manager = StructuredOutputManager(engine_config(folder))
+    backend = manager.backend
+    backend.warming.join(600)
+    for line in lines:
+        asked = ChatCompletionRequest(messages=[{"role": "user", "content": "a"}], **line)
+        structured = asked.to_sampling_params(100, {}).structured_outputs
+        option, spec = get_structured_output_key(structured)
+        kept = backend._cache.kept(grammar_request(option.name, spec, backend._config))
+        assert kept is not None, line
+        computed = kept.stats()["masks_computed"]
+        grammar = backend.compile_grammar(option, spec)
+        assert grammar.grammar is kept
+        grammar.fill_bitmask(backend.allocate_token_bitmask(1), 0)
+        assert kept.stats()["masks_computed"] == computed > 0
+    warm.write_text("{}")
+    with pytest.raises(WarmingError, match="line 1"):
+        StructuredOutputManager(engine_config(folder))
+
+
 def test_whitespace_has_an_end(folder: Path, tokenizer: Any) -> None:
     """A model that says nothing but blanks comes to the end of its answer all the same."""
     text, outcome = said(folder, tokenizer, "{" + " " * 500, {"json": PERSON}, max_tokens=900)
@@ -347,6 +436,26 @@ def test_reasoning_is_free_until_it_ends(folder: Path, tokenizer: Any, drafts: i
         max_tokens=60,
     )
     assert text.startswith(thought + "{")
+
+
+def test_an_output_without_its_grammar_is_reported_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plain completion has no end of reasoning, and vLLM's parser waits for one."""
+    told: list[str] = []
+    monkeypatch.setattr(step._logger, "warning", lambda text, *given: told.append(text % given))
+    parser = {"reasoning_parser": "deepseek_r1"}
+    for options, count in (({}, 0), ({**parser, "enable_in_reasoning": True}, 0), (parser, 1)):
+        model = FollowingModel(WIDTH, END, [5, 6, 7, 8, 9, 10])
+        run = SchedulerRun(engine_config(folder, **options), model)
+        for name in ("first", "second"):
+            run.submit(name, {"json": PERSON}, max_tokens=4)
+        run.submit("plain", None, max_tokens=4)
+        run.run()
+        assert len(told) == count
+    assert "request first ended without its grammar" in told[0]
+    assert "'deepseek_r1'" in told[0]
+    assert "4 tokens" in told[0]
 
 
 def test_a_grammar_may_hold_in_reasoning(folder: Path, tokenizer: Any) -> None:
