@@ -108,6 +108,11 @@ pub(super) fn nibbles(id: u32) -> impl Iterator<Item = u8> {
     (0..8).rev().map(move |place| (id >> (4 * place) & 0xF) as u8)
 }
 
+/// Whether it is the value that passes a limit, and not the call.
+pub(super) fn is_limit(error: &SchemaError) -> bool {
+    error.exceeded().is_some_and(|exceeded| !exceeded.is_interruption())
+}
+
 /// The entry of an item.
 pub(super) fn key_of(set: &SchemaSet, item: &[u8]) -> Result<Vec<u8>, SchemaError> {
     match item.first() {
