@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::error::EngineError;
 use crate::interning::memory::map_entry;
 use crate::json::history::{
-    key_of, members, nibbles, read_members, string_end, Histories, Member, MEMBER,
+    is_limit, key_of, members, nibbles, read_members, string_end, Histories, Member, MEMBER,
 };
 use crate::json::used_keys::UsedId;
 use ffwd_bounds::meter;
@@ -103,7 +103,12 @@ impl Place {
         member: &Member,
         mut number: impl FnMut(Vec<u8>) -> Option<u32>,
     ) -> Result<Option<u32>, SchemaError> {
-        let value = key_of(set, &container[member.value.clone()])?;
+        let text = &container[member.value.clone()];
+        let value = match key_of(set, text) {
+            // No item that came has a number with so many digits: it would have been the last one.
+            Err(error) if is_limit(&error) => text.to_vec(),
+            key => key?,
+        };
         let found = number(self.part(container, member, &value));
         if let (None, Some(found)) = (&member.name, found) {
             self.before = found;

@@ -12,7 +12,7 @@ use crate::interning::memory::map_entry;
 use crate::json::array_state::{
     ArrayGroup, ArrayMonitor, ArrayPending, ArrayState, ItemEntry, Progress,
 };
-use crate::json::history::ANY_HISTORY;
+use crate::json::history::{is_limit, ANY_HISTORY};
 use crate::json::items;
 use crate::json::query::Schemas;
 use crate::json::tables::Json;
@@ -20,17 +20,12 @@ use crate::stacks::frame::Frame;
 use crate::stacks::ids::{ArrayGroupId, ArrayPendingId, ArrayStateId, StackId, TextId};
 use crate::stacks::on::On;
 use ffwd_bounds::meter;
-use ffwd_json_schema::{ArraySpec, SchemaError};
+use ffwd_json_schema::ArraySpec;
 use ffwd_regular::expr::Verdict;
 
 /// The most items that are arrays or objects and must differ from later ones; after these the array
 /// must close if it may. Each one makes the next more expensive to check.
 const MAX_DISTINCT_CONTAINERS: u32 = 100;
-
-/// Whether it is the value that passes a limit, and not the call.
-fn is_limit(error: &SchemaError) -> bool {
-    error.exceeded().is_some_and(|exceeded| !exceeded.is_interruption())
-}
 
 impl Json {
     pub(crate) fn array_group(

@@ -109,6 +109,11 @@ pub(super) fn nibbles(id: u32) -> impl Iterator<Item = u8> {
     [count as u8].into_iter().chain(digits)
 }
 
+/// Whether it is the value that passes a limit, and not the call.
+pub(super) fn is_limit(error: &SchemaError) -> bool {
+    error.exceeded().is_some_and(|exceeded| !exceeded.is_interruption())
+}
+
 /// The entry of an item.
 pub(super) fn key_of(set: &SchemaSet, item: &[u8]) -> Result<Vec<u8>, SchemaError> {
     match item.first() {
