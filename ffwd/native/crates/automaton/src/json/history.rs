@@ -109,6 +109,11 @@ pub(super) fn nibbles(id: u32) -> impl Iterator<Item = u8> {
     [count as u8].into_iter().chain(digits)
 }
 
+/// Whether a text is a number, or its beginning, with an exponent.
+pub(crate) fn has_exponent(item: &[u8]) -> bool {
+    matches!(item.first(), Some(b'-' | b'0'..=b'9')) && item.iter().any(|byte| b"eE".contains(byte))
+}
+
 /// Whether it is the value that passes a limit, and not the call.
 pub(super) fn is_limit(error: &SchemaError) -> bool {
     error.exceeded().is_some_and(|exceeded| !exceeded.is_interruption())

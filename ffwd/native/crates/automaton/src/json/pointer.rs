@@ -5,8 +5,7 @@ use smallvec::SmallVec;
 
 use crate::json::agreement::OpenMember;
 use crate::json::compared::Compared;
-use crate::json::history::{plain, Histories};
-use crate::json::rival_place::has_exponent;
+use crate::json::history::{has_exponent, plain, Histories};
 use crate::json::used_keys::UsedId;
 use crate::stacks::ids::LexemeId;
 use crate::stacks::on::On;

@@ -9,9 +9,8 @@ use smallvec::SmallVec;
 use crate::error::Result;
 use crate::json::agreement::MAX_DEPTH as MAX_COMPARED_DEPTH;
 use crate::json::compared::Compared;
-use crate::json::history::Histories;
+use crate::json::history::{has_exponent, Histories};
 use crate::json::members::{open_place, OpenPlace, Step};
-use crate::json::pointer::Pointer;
 use crate::json::used_keys::UsedId;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -257,7 +256,7 @@ impl<O: On> Compared<'_, O> {
         for MemberValues { values, .. } in &found {
             all = self.json.histories.sets.union(all, *values)?;
         }
-        let Some(place) = self.place_of(all, written, *lexeme) else {
+        let Some(place) = place_of(self, all, written, *lexeme) else {
             return Ok(Beside::Nothing);
         };
         let (lexeme, written) = (*lexeme, written.clone());
@@ -266,23 +265,6 @@ impl<O: On> Compared<'_, O> {
             return Ok(Beside::Scalar(scalar));
         }
         Ok(Beside::Member(scalar, self.rivals_with_room(thread)?))
-    }
-
-    /// The place of a scalar without an exponent among some values; `None` if it becomes none of
-    /// them.
-    pub(crate) fn place_of(
-        &self,
-        values: UsedId,
-        written: &[u8],
-        lexeme: (LexemeId, LexState),
-    ) -> Option<RivalPlace> {
-        let place = RivalPlace::of(&self.json.histories, values, written)?;
-        (!self.is_apart_at(place, lexeme)).then_some(place)
-    }
-
-    /// Whether a scalar at a place becomes no earlier item.
-    fn is_apart_at(&self, place: RivalPlace, (index, state): (LexemeId, LexState)) -> bool {
-        place == RivalPlace::NewNumber && !self.on.lexeme(index).may_have(state, EXPONENT)
     }
 
     /// How many items may have the member that a thread is in the middle of so that what follows
@@ -379,19 +361,11 @@ impl<O: On> Compared<'_, O> {
             Agreed::Values(values) => values,
         };
         if has_exponent(&written) {
-            let pointer = Pointer::new(&self.json.histories, values, &written);
-            return Ok(
-                match pointer.filter(|_| self.json.histories.share_digits(values, &written)) {
-                    None => Some(true),
-                    Some(pointer) => {
-                        let (index, state) = lexeme;
-                        (is_only && self.unused_text(index, state, pointer)?.is_some())
-                            .then_some(true)
-                    }
-                },
-            );
+            let is_apart = !self.json.histories.share_digits(values, &written)
+                || is_only && self.has_unused_text(lexeme, values, &written)?;
+            return Ok(is_apart.then_some(true));
         }
-        let Some(place) = self.place_of(values, &written, lexeme) else { return Ok(Some(true)) };
+        let Some(place) = place_of(self, values, &written, lexeme) else { return Ok(Some(true)) };
         if !is_only {
             return Ok(None);
         }
@@ -419,17 +393,9 @@ impl<O: On> Compared<'_, O> {
             return NextPlace::Exponent;
         }
         match place.next(&self.json.histories, byte) {
-            Some(next) if !self.is_apart_at(next, lexeme) => NextPlace::At(next),
+            Some(next) if !is_apart_at(self, next, lexeme) => NextPlace::At(next),
             _ => NextPlace::Apart,
         }
-    }
-
-    /// Whether a token with an exponent may make a scalar equal to one that it is beside.
-    pub fn may_equal(&self, scalar: &BesideScalar, token: &[u8]) -> bool {
-        let is_number = |byte: &&u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
-        let text: Vec<u8> =
-            scalar.written.iter().chain(token.iter().take_while(is_number)).copied().collect();
-        !has_exponent(&text) || self.json.histories.share_digits(scalar.values, &text)
     }
 
     /// The bytes that may lead to earlier items from a place; sorted.
@@ -564,11 +530,44 @@ impl<O: On> Compared<'_, O> {
             }
             RivalPlace::Number(_) => self.has_many_numbers(index, state)?,
             RivalPlace::NewNumber => {
-                self.is_apart_at(place, (index, state)) || self.has_many_numbers(index, state)?
+                is_apart_at(self, place, (index, state)) || self.has_many_numbers(index, state)?
             }
         };
         Ok(is_plain.then_some(Left::Something))
     }
+}
+
+/// The place of a scalar without an exponent among some values; `None` if it becomes none of
+/// them.
+pub(crate) fn place_of<O: On>(
+    compared: &Compared<'_, O>,
+    values: UsedId,
+    written: &[u8],
+    lexeme: (LexemeId, LexState),
+) -> Option<RivalPlace> {
+    let place = RivalPlace::of(&compared.json.histories, values, written)?;
+    (!is_apart_at(compared, place, lexeme)).then_some(place)
+}
+
+/// Whether a scalar at a place becomes no earlier item.
+fn is_apart_at<O: On>(
+    compared: &Compared<'_, O>,
+    place: RivalPlace,
+    (index, state): (LexemeId, LexState),
+) -> bool {
+    place == RivalPlace::NewNumber && !compared.on.lexeme(index).may_have(state, EXPONENT)
+}
+
+/// Whether a token with an exponent may make a scalar equal to one that it is beside.
+pub(crate) fn may_equal<O: On>(
+    compared: &Compared<'_, O>,
+    scalar: &BesideScalar,
+    token: &[u8],
+) -> bool {
+    let is_number = |byte: &&u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
+    let text: Vec<u8> =
+        scalar.written.iter().chain(token.iter().take_while(is_number)).copied().collect();
+    !has_exponent(&text) || compared.json.histories.share_digits(scalar.values, &text)
 }
 
 /// The next byte of a search.
@@ -576,8 +575,4 @@ fn next_byte(visit: &mut Visit) -> Option<u8> {
     let byte = u8::try_from(visit.byte).ok()?;
     visit.byte += 1;
     Some(byte)
-}
-
-pub(crate) fn has_exponent(item: &[u8]) -> bool {
-    matches!(item.first(), Some(b'-' | b'0'..=b'9')) && item.iter().any(|byte| b"eE".contains(byte))
 }

@@ -13,11 +13,11 @@ use crate::error::Result;
 use crate::json::agreement::{Agreeing, OpenMember};
 use crate::json::compared::Compared;
 use crate::json::endless::MAX_DEPTH;
-use crate::json::history::{open_value, ANY_HISTORY};
+use crate::json::history::{has_exponent, open_value, ANY_HISTORY};
 use crate::json::next_bytes::list_bytes;
 use crate::json::pointer::{likely_bytes, Further, Numbers, Pointer, Rivals};
 use crate::json::query::Schemas;
-use crate::json::rival_place::{has_exponent, Left, EXPONENT, MAX_SEARCHED};
+use crate::json::rival_place::{place_of, Left, EXPONENT, MAX_SEARCHED};
 use crate::json::tables::Json;
 use crate::json::used_keys::UsedId;
 use crate::stacks::cells::Cell;
@@ -180,14 +180,14 @@ impl<O: On> Compared<'_, O> {
             let item = self.item_text(thread, level);
             let found = match self.scalar_of(thread, level) {
                 Some((lexeme, state)) if item.is_empty() => {
-                    Rivals::Begins(history, self.numbers_of(lexeme, state)?)
+                    Rivals::Begins(history, numbers_of(self, lexeme, state)?)
                 }
                 Some((lexeme, state)) => {
                     let is_integer = item.iter().all(u8::is_ascii_digit);
                     let takes_digits = is_integer && self.takes_digits(lexeme, Some(state))?;
                     match Pointer::new(&self.json.histories, history, &item) {
                         Some(pointer) => {
-                            let needs_exponent = self.needs_exponent(lexeme, state)?;
+                            let needs_exponent = needs_exponent(self, lexeme, state)?;
                             let numbers = Numbers { takes_digits, needs_exponent };
                             Rivals::Scalar(Pointer { numbers, ..pointer })
                         }
@@ -213,7 +213,7 @@ impl<O: On> Compared<'_, O> {
             let history = self.json.arrays.history_at(state);
             if let Some(history) = history.filter(|&history| history != UsedId::EMPTY) {
                 return Ok(match rivals {
-                    Rivals::None => Rivals::Begins(history, self.next_numbers(state)?),
+                    Rivals::None => Rivals::Begins(history, next_numbers(self, state)?),
                     _ => Rivals::Some,
                 });
             }
@@ -236,36 +236,6 @@ impl<O: On> Compared<'_, O> {
         }
         let open = OpenMember::of(&self.json.schema, &self.json.histories, item)?;
         Ok(open.map_or(Rivals::Some, |open| Rivals::Member(history, open)))
-    }
-
-    /// The numbers that the next item may be.
-    fn next_numbers(&self, state: ArrayStateId) -> Result<Numbers> {
-        let known = self.json.arrays.items.lock().get(&state).copied();
-        let Some(Some(pending)) = known else { return Ok(Numbers::default()) };
-        let mut all = Numbers { takes_digits: false, needs_exponent: false };
-        for scalar in
-            &self.json.value_starts(self.on, self.json.arrays.item_query(pending))?.scalars
-        {
-            let start = self.on.lexeme(scalar.lexeme).start();
-            let numbers = self.numbers_of(scalar.lexeme, start)?;
-            all.takes_digits |= numbers.takes_digits;
-            all.needs_exponent |= numbers.needs_exponent;
-        }
-        Ok(all)
-    }
-
-    /// The numbers of a lexeme before their first byte.
-    fn numbers_of(&self, index: LexemeId, start: LexState) -> Result<Numbers> {
-        let lexeme = self.on.lexeme(index);
-        let takes_digits = self.takes_digits(index, lexeme.next(start, b'1')?)?;
-        let needs_exponent = lexeme.may_have(start, EXPONENT) && !self.is_endless_scalar(index)?;
-        Ok(Numbers { takes_digits, needs_exponent })
-    }
-
-    /// Whether a number may go on only with an exponent, there or after further digits.
-    fn needs_exponent(&self, index: LexemeId, state: LexState) -> Result<bool> {
-        let may_have = self.on.lexeme(index).may_have(state, EXPONENT);
-        Ok(may_have && !self.has_many_numbers(index, state)?)
     }
 
     /// Whether a number that continues with some digits can become many.
@@ -326,7 +296,7 @@ impl<O: On> Compared<'_, O> {
         history: UsedId,
         item: &[u8],
     ) -> Result<bool> {
-        let left = match self.place_of(history, item, (lexeme, state)) {
+        let left = match place_of(self, history, item, (lexeme, state)) {
             _ if has_exponent(item) => Left::Exponents,
             Some(place) => self.scalar_left(place, (lexeme, state))?,
             None => Left::Something,
@@ -345,8 +315,21 @@ impl<O: On> Compared<'_, O> {
         })
     }
 
+    /// Whether the text of a scalar can become none of some values.
+    pub(crate) fn has_unused_text(
+        &self,
+        (index, state): (LexemeId, LexState),
+        values: UsedId,
+        written: &[u8],
+    ) -> Result<bool> {
+        match Pointer::new(&self.json.histories, values, written) {
+            Some(pointer) => Ok(self.unused_text(index, state, pointer)?.is_some()),
+            None => Ok(true),
+        }
+    }
+
     /// Bytes after which a scalar differs from all earlier items, wherever it ends.
-    pub(crate) fn unused_text(
+    fn unused_text(
         &self,
         index: LexemeId,
         state: LexState,
@@ -581,7 +564,7 @@ impl<O: On> Compared<'_, O> {
             let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
             for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
                 let next = self.on.step(&threads, byte)?;
-                if next.is_empty() || byte == b'0' && self.are_same_numbers(&threads, &next) {
+                if next.is_empty() || byte == b'0' && are_same_numbers(self, &threads, &next) {
                     continue;
                 }
                 let mut text = text.clone();
@@ -597,19 +580,6 @@ impl<O: On> Compared<'_, O> {
             }
         }
         Ok(false)
-    }
-
-    /// Whether a zero leads back to the state of a number, as at the end of a fraction and before the
-    /// digits of an exponent: it changes no value.
-    fn are_same_numbers(&self, before: &Threads, after: &Threads) -> bool {
-        let is_same = |(one, other): (&Thread, &Thread)| {
-            let ThreadLexeme::Lexeme(index) = one.lexeme else { return false };
-            (one.lexeme, one.stack, one.lex_state())
-                == (other.lexeme, other.stack, other.lex_state())
-                && matches!(self.on.cell(one.stack).frame, Frame::Value(_))
-                && self.on.lexeme(index).spec().spelling == Spelling::Utf8
-        };
-        before.len() == after.len() && before.iter().zip(after).all(is_same)
     }
 
     /// The forced next byte, if it is found without a search.
@@ -681,6 +651,56 @@ impl<O: On> Compared<'_, O> {
 /// The earlier containers that agree with what is written of one so far.
 fn agreeing(json: &Json, history: UsedId, item: &[u8]) -> Result<Agreeing> {
     json.histories.agreeing(&json.schema, history, item)
+}
+
+/// The numbers of a lexeme before their first byte.
+fn numbers_of<O: On>(
+    compared: &Compared<'_, O>,
+    index: LexemeId,
+    start: LexState,
+) -> Result<Numbers> {
+    let lexeme = compared.on.lexeme(index);
+    let takes_digits = compared.takes_digits(index, lexeme.next(start, b'1')?)?;
+    let needs_exponent = lexeme.may_have(start, EXPONENT) && !compared.is_endless_scalar(index)?;
+    Ok(Numbers { takes_digits, needs_exponent })
+}
+
+/// Whether a number may go on only with an exponent, there or after further digits.
+fn needs_exponent<O: On>(
+    compared: &Compared<'_, O>,
+    index: LexemeId,
+    state: LexState,
+) -> Result<bool> {
+    let may_have = compared.on.lexeme(index).may_have(state, EXPONENT);
+    Ok(may_have && !compared.has_many_numbers(index, state)?)
+}
+
+/// Whether a zero leads back to the state of a number, as at the end of a fraction and before the
+/// digits of an exponent: it changes no value.
+fn are_same_numbers<O: On>(compared: &Compared<'_, O>, before: &Threads, after: &Threads) -> bool {
+    let is_same = |(one, other): (&Thread, &Thread)| {
+        let ThreadLexeme::Lexeme(index) = one.lexeme else { return false };
+        (one.lexeme, one.stack, one.lex_state()) == (other.lexeme, other.stack, other.lex_state())
+            && matches!(compared.on.cell(one.stack).frame, Frame::Value(_))
+            && compared.on.lexeme(index).spec().spelling == Spelling::Utf8
+    };
+    before.len() == after.len() && before.iter().zip(after).all(is_same)
+}
+
+/// The numbers that the next item may be.
+fn next_numbers<O: On>(compared: &Compared<'_, O>, state: ArrayStateId) -> Result<Numbers> {
+    let known = compared.json.arrays.items.lock().get(&state).copied();
+    let Some(Some(pending)) = known else { return Ok(Numbers::default()) };
+    let mut all = Numbers { takes_digits: false, needs_exponent: false };
+    for scalar in
+        &compared.json.value_starts(compared.on, compared.json.arrays.item_query(pending))?.scalars
+    {
+        let start = compared.on.lexeme(scalar.lexeme).start();
+        let numbers = numbers_of(compared, scalar.lexeme, start)?;
+        all.takes_digits |= numbers.takes_digits;
+        all.needs_exponent |= numbers.needs_exponent;
+    }
+    Ok(all)
 }
 
 /// Whether a text ends in an exponent of more than three digits. Shorter ones make as many numbers

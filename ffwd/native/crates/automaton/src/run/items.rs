@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::json::array_state::Spare;
 use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
-use crate::json::rival_place::{Beside, BesideScalar, Left, NextPlace, RivalPlace};
+use crate::json::rival_place::{may_equal, Beside, BesideScalar, Left, NextPlace, RivalPlace};
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::thread::Thread;
@@ -91,7 +91,7 @@ impl Items<'_> {
 
     /// Whether a token with an exponent may make a scalar equal to one that it is beside.
     pub fn may_equal(&self, scalar: &BesideScalar, token: &[u8]) -> bool {
-        self.0.is_none_or(|compared| compared.may_equal(scalar, token))
+        self.0.is_none_or(|compared| may_equal(&compared, scalar, token))
     }
 
     /// The bytes that may lead to earlier items from a place; sorted.
