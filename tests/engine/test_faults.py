@@ -129,8 +129,11 @@ def until_done(call: Callable[[], Answer], ended: list[ffwd.FfwdError]) -> Answe
 def answers(
     grammar: ffwd.GrammarLike, text: bytes, ended: list[ffwd.FfwdError]
 ) -> Iterator[tuple[object, ...]]:
-    """All that is asked of one text, each answer with what it answers."""
-    vocabulary = byte_vocabulary()
+    """All that is asked of one text, each answer with what it answers.
+
+    The vocabulary is new: what other grammars leave in its store changes the number of charges.
+    """
+    vocabulary = byte_vocabulary.__wrapped__()
     compiled = until_done(lambda: ffwd.compile(grammar, vocabulary), ended)
     matcher = until_done(compiled.matcher, ended)
     for at, token in enumerate(text):
