@@ -46,15 +46,16 @@ class Goal:
 
 
 GOALS = (
-    Goal("mask avg", "mask_us", "avg", Limit(faster=12), Limit(faster=25)),
+    Goal("mask avg", "mask_us", "avg", Limit(faster=15), Limit(faster=20)),
     Goal("mask p50", "mask_us", "p50", Limit(us=2.5, faster=4), Limit(us=1.5)),
-    Goal("mask p99", "mask_us", "p99", Limit(faster=10), Limit(faster=25)),
-    Goal("mask p99.9", "mask_us", "p99.9", Limit(faster=6), Limit(faster=15)),
-    Goal("slowest mask", "mask_us", "max", Limit(us=10_000), Limit(us=2_000)),
+    Goal("mask p90", "mask_us", "p90", Limit(faster=12), Limit(faster=15)),
+    Goal("mask p99", "mask_us", "p99", Limit(faster=15), Limit(faster=20)),
+    Goal("mask p99.9", "mask_us", "p99.9", Limit(faster=20), Limit(faster=25)),
+    Goal("slowest mask", "mask_us", "max", Limit(us=5_000), Limit(us=2_000)),
     Goal("compile + first mask p50", "first_mask_us", "p50", Limit(faster=5), Limit(faster=10)),
     Goal("compile + first mask p99", "first_mask_us", "p99", Limit(faster=6), Limit(faster=20)),
     Goal("slowest compile + first mask", "first_mask_us", "max",
-         Limit(us=200_000), Limit(us=50_000)),
+         Limit(us=20_000), Limit(us=10_000)),
 )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ PACKAGES = ("ffwd", "llguidance", "xgrammar", "outlines-core", "tokenizers", "ti
 """What figures depend on beside the machine."""
 
 _SLOWEST = 20
+_TIMES = ("mask_us", "first_mask_us", "min_mask_us", "min_first_mask_us")
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,7 @@ def describe(
     }
 
 
-def write(
-    path: Path,
-    about: dict[str, Any],
-    logs: dict[str, EngineLog],
-    summaries: list[EngineSummary],
-    pairs: Sequence[Comparison] = (),
-) -> Path:
+def write(path: Path, document: dict[str, Any], logs: dict[str, EngineLog]) -> Path:
     """Write `path` (JSON) and, next to it, the samples (`.samples.npz`); return the latter's path.
 
     The samples of each engine are these:
@@ -105,24 +100,35 @@ def write(
     - `NAME.mask_us` (float32): every mask in the order of the walk
     - `NAME.mask_schema` (int32): the position of its schema in the JSON's list
     - `NAME.first_mask_us` (float32): one per schema, NaN for a missing one
+
+    A run of several rounds has `NAME.min_mask_us` and `NAME.min_first_mask_us` too: each call's
+    minimum over the rounds.
     """
     samples = path.with_suffix(".samples.npz")
-    document = describe(about, logs, summaries, pairs) | {"samples": samples.name}
+    document = document | {"samples": samples.name}
     arrays: dict[str, Any] = {}
     for name, log in logs.items():
         records = log.records
-        arrays[f"{name}.mask_us"] = mask_samples(records)
+        arrays |= _times(name, log, "")
+        if log.has_minima:
+            arrays |= _times(name, log.minima, "min_")
         arrays[f"{name}.mask_schema"] = np.repeat(
             np.arange(len(records), dtype=np.int32), [len(r.mask_us) for r in records]
-        )
-        arrays[f"{name}.first_mask_us"] = np.array(
-            [np.nan if r.first_mask_us is None else r.first_mask_us for r in records],
-            dtype=np.float32,
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(samples, **arrays)
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return samples
+
+
+def _times(name: str, log: EngineLog, prefix: str) -> dict[str, NDArray[np.float32]]:
+    return {
+        f"{name}.{prefix}mask_us": mask_samples(log.records),
+        f"{name}.{prefix}first_mask_us": np.array(
+            [np.nan if r.first_mask_us is None else r.first_mask_us for r in log.records],
+            dtype=np.float32,
+        ),
+    }
 
 
 class ResultsError(ValueError):
@@ -144,8 +150,11 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
                     peak_memory_bytes=engine.get("peak_memory_bytes"),
                     records=_records(
                         engine["schemas"],
-                        samples[f"{name}.mask_us"],
-                        samples[f"{name}.first_mask_us"],
+                        {
+                            part: samples[key]
+                            for part in _TIMES
+                            if (key := f"{name}.{part}") in samples
+                        },
                     ),
                 )
                 for name, engine in document["engines"].items()
@@ -162,8 +171,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, EngineLog]]:
 
 
 def _records(
-    schemas: list[dict[str, Any]], mask_us: NDArray[np.float32], first_mask_us: NDArray[np.float32]
+    schemas: list[dict[str, Any]], times: dict[str, NDArray[np.float32]]
 ) -> list[SchemaRecord]:
+    mask_us, first_mask_us = times["mask_us"], times["first_mask_us"]
+    min_mask_us, min_first_mask_us = times.get("min_mask_us"), times.get("min_first_mask_us")
     records = []
     start = 0
     for position, schema in enumerate(schemas):
@@ -187,6 +198,12 @@ def _records(
                 mask_us=array("f", mask_us[start:stop].tobytes()),
                 forced=ForcedCount(**schema["forced"]) if "forced" in schema else None,
                 peak_memory_bytes=schema.get("peak_memory_bytes"),
+                min_first_mask_us=None
+                if min_first_mask_us is None or np.isnan(min_first_mask_us[position])
+                else float(min_first_mask_us[position]),
+                min_mask_us=array("f")
+                if min_mask_us is None
+                else array("f", min_mask_us[start:stop].tobytes()),
             )
         )
         start = stop

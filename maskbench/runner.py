@@ -40,6 +40,16 @@ class EngineLog:
     peak_memory_bytes: int | None = None
     """The largest resident size of any of its processes."""
 
+    @property
+    def has_minima(self) -> bool:
+        """Whether the run had several rounds."""
+        return any(record.min_first_mask_us is not None for record in self.records)
+
+    @property
+    def minima(self) -> EngineLog:
+        """The log with each call's minimum over the rounds as its time."""
+        return replace(self, records=[record.minima for record in self.records])
+
 
 class Executor(Protocol):
     """The machine or machines that run turns."""

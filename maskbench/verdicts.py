@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from maskbench.canonicality.counts import ForcedCount
@@ -65,6 +66,12 @@ class SchemaRecord:
 
     What the process held before is in it: the tokenizer, and what the engine keeps."""
 
+    min_first_mask_us: float | None = None
+    """The minimum over the run's rounds; None after one round, and where rounds differ."""
+
+    min_mask_us: array[float] = field(default_factory=lambda: array("f"))
+    """Each mask's minimum over the run's rounds; empty after one round, and where rounds differ."""
+
     @classmethod
     def ended_early(
         cls, job: Job, ended: Ended, detail: str, peak_memory_bytes: int | None = None
@@ -118,6 +125,41 @@ class SchemaRecord:
             measured.mask_us,
             forced,
             peak_memory_bytes,
+        )
+
+    @classmethod
+    def of_rounds(cls, rounds: Sequence[SchemaRecord]) -> SchemaRecord:
+        """Return the first round's record with the minima of all of them.
+
+        Rounds are the same work in different processes. If one of them came to another result, its
+        record stands for all, without minima.
+        """
+        first = rounds[0]
+        if len(rounds) == 1:
+            return first
+        peaks = [r.peak_memory_bytes for r in rounds if r.peak_memory_bytes is not None]
+        first = replace(first, peak_memory_bytes=max(peaks, default=None))
+        for other in rounds[1:]:
+            if (other.verdict, other.documents) != (first.verdict, first.documents):
+                return other if first.verdict is Verdict.PASSED else first
+        firsts = [r.first_mask_us for r in rounds if r.first_mask_us is not None]
+        return replace(
+            first,
+            min_first_mask_us=min(firsts, default=None),
+            min_mask_us=array("f", map(min, *(r.mask_us for r in rounds))),
+        )
+
+    @property
+    def minima(self) -> SchemaRecord:
+        """The record with each call's minimum as its time, where it has one."""
+        if self.min_first_mask_us is None:
+            return self
+        return replace(
+            self,
+            first_mask_us=self.min_first_mask_us,
+            mask_us=self.min_mask_us,
+            min_first_mask_us=None,
+            min_mask_us=array("f"),
         )
 
     @property

@@ -114,15 +114,20 @@ def _versions(document: Document) -> dict[str, str]:
 
 
 def _run(document: Document) -> dict[str, Any]:
-    """Verdicts and times of each engine, and of the subject beside each peer."""
+    """Verdicts and times of each engine, and of the subject beside each peer.
+
+    Times of a run of several rounds are each call's minimum over them.
+    """
+    minima = document.get("minima", document)
     return {
+        "rounds": document["settings"].get("rounds", 1),
         "data": {"schemas": document["data"]["schemas"], "chosen": document["data"]["chosen"]},
         "engines": {
             name: {
                 **engine["counts"],
                 "measured_schemas": engine["own"]["schemas"],
-                "mask_us": _rounded(engine["own"]["mask_us"]),
-                "first_mask_us": _rounded(engine["own"]["first_mask_us"]),
+                "mask_us": _rounded(minima["engines"][name]["own"]["mask_us"]),
+                "first_mask_us": _rounded(minima["engines"][name]["own"]["first_mask_us"]),
                 "peak_memory_bytes": engine["peak_memory_bytes"],
             }
             for name, engine in document["engines"].items()
@@ -136,7 +141,7 @@ def _run(document: Document) -> dict[str, Any]:
                     for name, times in pair["times"].items()
                 },
             }
-            for pair in document["comparisons"]
+            for pair in minima["comparisons"]
             if len(pair["peers"]) == 1
         },
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from maskbench.verdicts import SchemaRecord, Verdict
 _REASONS = 8
 _EXAMPLES = 5
 _ENGINE = Column("engine")
+# The keys of tables that have nothing but times begin so.
+_OF_TIMES = ("mask_", "first_mask_", "goals", "slowest_")
 OWN = "over what each engine passes"
 COMMON = "over what all engines pass"
 
@@ -33,6 +36,7 @@ def tables_of(run: Run, *, lists: bool = True) -> list[Table]:
     if run.peers:
         found.append(forced(run, "common"))
     found.append(memory(run))
+    found += minima(run, lists=lists)
     # Goals are beside other engines, not beside the same one with another option.
     found += [goals(run, comparison) for comparison in run.pairs if comparison.rivals]
     if run.peers:
@@ -42,6 +46,18 @@ def tables_of(run: Run, *, lists: bool = True) -> list[Table]:
         if run.peers:
             found.append(differences(run))
     return found
+
+
+def minima(run: Run, *, lists: bool = True) -> list[Table]:
+    """Return the tables of times with each call's minimum over the rounds; none for one round."""
+    if run.minima is None:
+        return []
+    suffix = f": each call's minimum of {run.rounds} rounds"
+    return [
+        replace(table, key=f"min_{table.key}", title=table.title + suffix)
+        for table in tables_of(run.minima, lists=lists)
+        if table.key.startswith(_OF_TIMES)
+    ]
 
 
 def verdicts(run: Run) -> Table:

@@ -32,7 +32,7 @@ _BAR_PARTS = (
 _SETTINGS = {
     "whitespace": "whitespace", "property_order": "property order",
     "time_limit_s": "time limit in s", "memory_limit_bytes": "memory limit",
-    "chunk": "schemas per turn",
+    "chunk": "schemas per turn", "rounds": "rounds",
     "forced": "forced tokens", "cold_store": "stores emptied", "pin": "processor",
     "engine_samples": "samples of engines", "jobs": "jobs", "executor": "executor",
 }  # fmt: skip
@@ -120,6 +120,7 @@ def _run(key: str, run: Run, against: Run | None) -> dict[str, Any]:
         # A table that a run does not have is asked for, too.
         "tables": dict.fromkeys(("refusals", "mask_common", "first_mask_common", "differences",
                                  "forced_common", "speed_changes")) | tables,
+        "minima": [shown for name, shown in tables.items() if name.startswith("min_")],
         "goals": [shown for name, shown in tables.items() if name.startswith("goals")],
         "curves_shown": [replace(f, title=f"{f.title}, all pass") for f in shown],
         "curves_own": [replace(f, title=f"{f.title}, own") for f in own],
@@ -138,13 +139,15 @@ def _run(key: str, run: Run, against: Run | None) -> dict[str, Any]:
     }  # fmt: skip
     parts = [("summary", "Summary"), ("verdicts", "Verdicts"), ("masks", "Masks"),
              ("compile", "Compile"), ("schemas", "Schemas"), ("goals", "Pairs"),
-             ("forced", "Forced tokens"), ("slowest", "Slowest"), ("differences", "Differences"),
-             ("changes", "Changes")]  # fmt: skip
+             ("forced", "Forced tokens"), ("minima", "Minima"), ("slowest", "Slowest"),
+             ("differences", "Differences"), ("changes", "Changes")]  # fmt: skip
     absent = set()
     if not found["scatters"]:
         absent |= {"schemas", "goals"}
     if not run.peers:
         absent.add("differences")
+    if run.minima is None:
+        absent.add("minima")
     if against is None:
         absent.add("changes")
     found["parts"] = [part for part in parts if part[0] not in absent]
@@ -152,7 +155,9 @@ def _run(key: str, run: Run, against: Run | None) -> dict[str, Any]:
 
 
 def _shown(table: Table) -> ShownTable:
-    compared = table.key.startswith(("mask_", "first_mask_")) and len(table.rows) > 1
+    compared = (
+        table.key.removeprefix("min_").startswith(("mask_", "first_mask_")) and len(table.rows) > 1
+    )
     best: dict[int, Value] = {}
     if compared:
         for index, column in enumerate(table.columns):

@@ -12,7 +12,9 @@ from maskbench.comparison import Comparison, comparisons
 from maskbench.results import EngineSummary
 from maskbench.runner import EngineLog
 
-_DERIVED = ("format", "samples", "comparisons", "engines")
+_DERIVED = ("format", "samples", "comparisons", "engines", "minima")
+# What the document has of each engine's minima.
+_OF_TIMES = ("own", "common", "slowest_masks", "slowest_first_masks")
 
 
 @dataclass
@@ -37,13 +39,34 @@ class Run:
     def finished(cls, name: str, about: dict[str, Any], logs: dict[str, EngineLog]) -> Run:
         """Return a run that has just ended; `about` is the document's part besides the engines."""
         run = cls(name, {}, logs, default_subject(logs))
-        run.document = results.describe(about, logs, run.summaries, run.pairs)
+        run.document = run._described(about)
         return run
 
     def write(self, path: Path) -> Path:
         """Write results for `read`; return the path of the samples beside them."""
-        about = {key: value for key, value in self.document.items() if key not in _DERIVED}
-        return results.write(path, about, self.logs, self.summaries, self.pairs)
+        return results.write(path, self._described(self._about), self.logs)
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {key: value for key, value in self.document.items() if key not in _DERIVED}
+
+    def _described(self, about: dict[str, Any]) -> dict[str, Any]:
+        document = results.describe(about, self.logs, self.summaries, self.pairs)
+        if (least := self._minima_with(about)) is not None:
+            engines = least.document["engines"]
+            document["minima"] = {
+                "comparisons": least.document["comparisons"],
+                "engines": {name: {k: engines[name][k] for k in _OF_TIMES} for name in engines},
+            }
+        return document
+
+    def _minima_with(self, about: dict[str, Any]) -> Run | None:
+        if not any(log.has_minima for log in self.logs.values()):
+            return None
+        logs = {name: log.minima for name, log in self.logs.items()}
+        least = Run(self.name, {}, logs, self.subject)
+        least.document = results.describe(about, logs, least.summaries, least.pairs)
+        return least
 
     @property
     def engines(self) -> list[str]:
@@ -76,6 +99,16 @@ class Run:
         if not self.peers:
             return None
         return self.pairs[-1]
+
+    @cached_property
+    def minima(self) -> Run | None:
+        """The same with each call's minimum over the rounds as its time; None for one round."""
+        return self._minima_with(self._about)
+
+    @property
+    def rounds(self) -> int:
+        """How often each engine did the same work."""
+        return int(self.document.get("settings", {}).get("rounds", 1))
 
     def engine(self, name: str) -> dict[str, Any]:
         """Return the document's part about an engine."""

@@ -70,6 +70,7 @@ def _parse_pins(
     show_default=True,
     help="Schemas per turn of an engine.",
 )
+@options.rounds(1)
 @click.option("--no-forced", is_flag=True, help="Do not count forced tokens.")
 @click.option("--cold-store", is_flag=True, help="Empty the engines' stores before each schema.")
 @click.option(
@@ -116,6 +117,7 @@ def run_command(
     whitespace: str,
     property_order: str,
     chunk: int,
+    rounds: int,
     no_forced: bool,
     cold_store: bool,
     engine_samples: dict[str, int],
@@ -138,7 +140,10 @@ def run_command(
         raise click.UsageError("--pin is for this machine; on Ray each chunk has its own core")
     mode = Whitespace(whitespace)
     settings = RunSettings(
-        time_limit_s=time_limit, forced=not no_forced, memory_limit=int(memory_limit * GIB)
+        time_limit_s=time_limit,
+        forced=not no_forced,
+        memory_limit=int(memory_limit * GIB),
+        rounds=rounds,
     )
     # The conditions of the results. A run can be resumed only if all of them are equal.
     about_settings = {
@@ -147,6 +152,7 @@ def run_command(
         "time_limit_s": time_limit,
         "memory_limit_bytes": settings.memory_limit,
         "chunk": chunk,
+        "rounds": rounds,
         "forced": not no_forced,
         "cold_store": cold_store,
         "engine_samples": engine_samples,

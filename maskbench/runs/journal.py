@@ -28,7 +28,7 @@ from maskbench.runs.settings import TurnResult
 from maskbench.verdicts import SchemaRecord, Verdict
 from maskbench.walk import DocumentResult, Outcome
 
-FORMAT = "maskbench-parts-1"
+FORMAT = "maskbench-parts-2"
 
 _FILE = "run.journal"
 _HEAD_BYTES = 8
@@ -219,6 +219,8 @@ def _record(record: SchemaRecord) -> dict[str, Any]:
         "mask_us": base64.b64encode(record.mask_us.tobytes()).decode("ascii"),
         "forced": None if record.forced is None else asdict(record.forced),
         "peak_memory_bytes": record.peak_memory_bytes,
+        "min_first_mask_us": record.min_first_mask_us,
+        "min_mask_us": base64.b64encode(record.min_mask_us.tobytes()).decode("ascii"),
     }
 
 
@@ -238,6 +240,8 @@ def _read_record(value: dict[str, Any]) -> SchemaRecord:
         mask_us=array("f", base64.b64decode(value["mask_us"])),
         forced=None if value["forced"] is None else ForcedCount(**value["forced"]),
         peak_memory_bytes=value["peak_memory_bytes"],
+        min_first_mask_us=value["min_first_mask_us"],
+        min_mask_us=array("f", base64.b64decode(value["min_mask_us"])),
     )
 
 

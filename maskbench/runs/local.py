@@ -11,14 +11,20 @@ from functools import partial
 from pathlib import Path
 
 from maskbench.engines import EngineSetup
+from maskbench.runs import memory
 from maskbench.runs.process import EngineProcess, StoppedError
 from maskbench.runs.settings import EngineStart, RunSettings, Turn, TurnResult
+from maskbench.verdicts import SchemaRecord
 
 Progress = Callable[[str], None]
 
 
 class Group:
-    """One process for each engine. They never run at the same time."""
+    """One process for each engine and round. They never run at the same time.
+
+    The processes of an engine's rounds meet the same schemas in the same order. So they keep the
+    same between schemas, and no round knows anything from another.
+    """
 
     def __init__(
         self,
@@ -28,14 +34,17 @@ class Group:
         scratch: Path,
         stop: threading.Event | None = None,
     ) -> None:
-        self.processes = {
-            name: EngineProcess(name, setup, settings, scratch, stop) for name in engines
-        }
+        self._rounds: dict[str, list[EngineProcess]] = {name: [] for name in engines}
+        for number in range(settings.rounds):
+            folder = scratch / f"round-{number}"
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, rounds in self._rounds.items():
+                rounds.append(EngineProcess(name, setup, settings, folder, stop))
         self._stack = ExitStack()
 
     def __enter__(self) -> Group:
         with ExitStack() as stack:
-            for process in self.processes.values():
+            for process in self.processes:
                 stack.enter_context(process)
             self._stack = stack.pop_all()
         return self
@@ -44,16 +53,24 @@ class Group:
         self._stack.close()
 
     @property
+    def processes(self) -> list[EngineProcess]:
+        """Return those of all engines and rounds."""
+        return [process for rounds in self._rounds.values() for process in rounds]
+
+    @property
     def starts(self) -> dict[str, EngineStart]:
         """Return the versions and settings of each engine."""
-        return {name: process.start for name, process in self.processes.items()}
+        return {name: rounds[0].start for name, rounds in self._rounds.items()}
 
     def run(self, turns: Iterable[Turn], progress: Progress) -> Iterator[TurnResult]:
         """Return one turn after the other. Raises `EngineStartError` and `StoppedError`."""
         for turn in turns:
-            process = self.processes[turn.engine]
-            records = process.run(turn.jobs, partial(progress, turn.engine))
-            yield TurnResult(turn.chunk, turn.engine, tuple(records), process.peak_memory_bytes)
+            *others, last = self._rounds[turn.engine]
+            rounds = [process.run(turn.jobs, lambda: None) for process in others]
+            rounds.append(last.run(turn.jobs, partial(progress, turn.engine)))
+            records = tuple(map(SchemaRecord.of_rounds, zip(*rounds, strict=True)))
+            peak = memory.largest(*(process.peak_memory_bytes for process in (*others, last)))
+            yield TurnResult(turn.chunk, turn.engine, records, peak)
 
 
 class LocalExecutor:

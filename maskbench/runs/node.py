@@ -64,7 +64,7 @@ def run_turns(node: NodeSetup, turns: Sequence[Turn]) -> NodeResult:
     """Run the turns on a processor that no other chunk has. Raises `EngineStartError`."""
     with _own_processor() as processor:
         group = _group(node, processor)
-        for process in group.processes.values():
+        for process in group.processes:
             _move(process.pid, processor)
         results = tuple(group.run(turns, lambda engine: None))
         return NodeResult(group.starts, results)
@@ -83,7 +83,7 @@ def _group(node: NodeSetup, processor: int | None) -> Group:
         _groups[node] = found
     else:
         # Processes that are started again are to begin on this chunk's processor.
-        for process in found.processes.values():
+        for process in found.processes:
             process.pin(processor)
     return found
 

@@ -33,6 +33,8 @@ class RunSettings:
     pin: int | None = None
     """The processor that all engines run on, in turns."""
     memory_limit: int = 4 * GIB
+    rounds: int = 1
+    """So often each chunk is run on each engine, each time in another process."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ class FakeEngine(Engine):
         behave = parsed.get("behave")
         if "log" in parsed:
             with open(parsed["log"], "a", encoding="utf-8") as log:
-                log.write(f"{type(self).__name__} {parsed['name']}\n")
+                name = parsed["name"].replace("{pid}", str(os.getpid()))
+                log.write(f"{type(self).__name__} {name}\n")
         if behave == "slow":
             time.sleep(0.05)
         if behave == "grow without end":

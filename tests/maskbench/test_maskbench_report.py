@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import sys
+from array import array
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -20,7 +22,7 @@ from maskbench.report.figures import curves, scatters
 from maskbench.report.html import page
 from maskbench.report.run import Run
 from maskbench.report.table import Column, Table, Unit, show
-from maskbench.verdicts import Verdict
+from maskbench.verdicts import SchemaRecord, Verdict
 from maskbench.walk import Outcome
 
 NASTY = "</script><img src=x onerror=alert(1)>'\"&\x1b[31m|*\n\ud800=1+1"
@@ -48,6 +50,31 @@ def test_times_are_over_the_masks_that_all_made():
     assert column(common, "with compile") == pytest.approx([3e6 / 16, 3e6 / 160, 3e6 / 147])
     assert column(tables["first_mask_common"], "p50") == [10, 100, 90]
     assert column(tables["forced_own"], "forced share") == [0.5, None, None]
+
+
+def test_times_of_several_rounds_have_tables_of_minima(tmp_path):
+    found = logs()
+    for log in found.values():
+        log.records = [SchemaRecord.of_rounds([each, _faster(each)]) for each in log.records]
+    one = run_of(found)
+    path = tmp_path / "run.json"
+    one.write(path)
+    for run in (one, Run.read(path)):
+        tables = by_key(run)
+        assert column(tables["mask_common"], "max") == [3, 30, 29]
+        assert column(tables["min_mask_common"], "max") == [1.5, 15, 14.5]
+        assert column(tables["min_first_mask_common"], "p50") == [5, 50, 45]
+        assert column(tables["min_slowest_masks"], "µs")[:2] == [450, 25]
+        assert "min_memory" not in tables
+        assert "minimum of 1 rounds" in tables["min_mask_own"].title
+        assert "Each round does the same work" in page([run])
+    assert not any(key.startswith("min_") for key in by_key(run_of(logs())))
+
+
+def _faster(record):
+    first = None if record.first_mask_us is None else record.first_mask_us / 2
+    halves = array("f", [us / 2 for us in record.mask_us])
+    return replace(record, first_mask_us=first, mask_us=halves)
 
 
 def test_verdicts_are_counted_and_differences_named():

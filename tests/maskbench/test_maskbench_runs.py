@@ -6,13 +6,14 @@ from array import array
 from pathlib import Path
 
 import pytest
+from maskbench_runs import record
 
 from maskbench.canonicality.counts import ForcedCount
 from maskbench.documents import Document, Job, Whitespace
 from maskbench.engines import EngineSetup, MissingEngineError, find
 from maskbench.runner import EngineStartError, RunSettings, run
 from maskbench.tokenizer import TokenizerSpec
-from maskbench.verdicts import Verdict
+from maskbench.verdicts import SchemaRecord, Verdict
 
 FAKE = "maskbench_fake_engine:FakeEngine"
 SECOND = "maskbench_fake_engine:SecondFakeEngine"
@@ -184,3 +185,51 @@ def test_engine_that_does_not_start_ends_the_run(tmp_path, engine, message):
 def test_unknown_engine_is_named(name):
     with pytest.raises(MissingEngineError, match=name.split(":")[0]):
         find(name)
+
+
+def test_each_round_is_a_process_of_its_own_with_the_same_schemas(tmp_path):
+    log = tmp_path / "log"
+    schema = {"language": ["ab"], "log": str(log)}
+    jobs = [
+        Job(number, f"case {number}", json.dumps(schema | {"name": f"{number} in {{pid}}"}),
+            (Document(True, array("i", list(b"ab"))),))
+        for number in range(4)
+    ]  # fmt: skip
+    records = records_of(jobs, tmp_path, chunk=2, rounds=3)
+    assert [record.verdict for record in records] == [Verdict.PASSED] * 4
+    compiled = [line.split()[1:] for line in log.read_text(encoding="utf-8").splitlines()]
+    numbers = [number for number, *_ in compiled]
+    assert numbers == ["0", "1"] * 3 + ["2", "3"] * 3
+    processes = [process for *_, process in compiled]
+    assert len(set(processes)) == 3
+    assert processes[::2] == processes[1::2]
+    assert processes[:6] == processes[6:]
+    for found in records:
+        assert found.min_first_mask_us <= found.first_mask_us
+        assert len(found.min_mask_us) == len(found.mask_us) == 3
+        times = zip(found.min_mask_us, found.mask_us, strict=True)
+        assert all(least <= us for least, us in times)
+
+
+def test_minima_are_of_each_call():
+    rounds = [
+        record(0, documents=[[3, 4], [9]], first=30, peak_memory_bytes=5),
+        record(0, documents=[[5, 2], [8]], first=20, peak_memory_bytes=7),
+        record(0, documents=[[4, 6], [7]], first=40, peak_memory_bytes=6),
+    ]
+    found = SchemaRecord.of_rounds(rounds)
+    assert found.mask_us == rounds[0].mask_us
+    assert found.first_mask_us == 30
+    assert found.peak_memory_bytes == 7
+    assert found.minima.mask_us == array("f", [3, 2, 7])
+    assert found.minima.first_mask_us == 20
+    assert SchemaRecord.of_rounds(rounds[:1]).minima == rounds[0]
+
+
+def test_a_round_that_differs_stands_for_all():
+    passed = record(0, documents=[[3, 4]], first=30)
+    for other in (record(0, Verdict.CRASHED), record(0, documents=[[3]], first=1)):
+        assert SchemaRecord.of_rounds([passed, other]) == other
+        assert SchemaRecord.of_rounds([passed, other]).minima == other
+    crashed = record(0, Verdict.CRASHED)
+    assert SchemaRecord.of_rounds([crashed, passed]) == crashed
