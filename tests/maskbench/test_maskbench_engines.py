@@ -23,6 +23,7 @@ PLAIN = ("builtin_person", "builtin_tree", "builtin_number_bounds", "builtin_too
 MODULES = {
     "ffwd": "ffwd",
     "ffwd-any": "ffwd",
+    "grid": "grid",
     "llama-cpp": "llama_cpp",
     "llguidance": "llguidance",
     "llguidance-unforced": "llguidance",
@@ -31,8 +32,11 @@ MODULES = {
     "xgrammar": "xgrammar",
     "xgrammar-compliant": "xgrammar",
 }
-# Not among what CI installs, for it is compiled.
-INSTALLED_BY = {"llama-cpp": "pip install llama-cpp-python gguf"}
+# Not among what CI installs, for it is compiled; and what needs Python 3.11.
+INSTALLED_BY = {
+    "llama-cpp": "pip install llama-cpp-python gguf",
+    "grid": "pip install 'grid-guardrail[kernel]'",
+}
 
 POINT = {
     "type": "object",
@@ -234,6 +238,8 @@ def test_versions_and_options_are_recorded(made, name):
         ("outlines-core", {"property_order": "any"}, "no such property order"),
         ("outlines-core", {"whitespace": Whitespace.SINGLE_SPACE}, "no such whitespace"),
         ("llguidance", {"whitespace": Whitespace.CONSISTENT}, "no such whitespace"),
+        ("grid", {"property_order": "any"}, "no such property order"),
+        ("grid", {"whitespace": Whitespace.COMPACT}, "no such whitespace"),
         ("xgrammar", {"whitespace": Whitespace.CONSISTENT}, "no such whitespace"),
         ("outlines-core", {"whitespace": Whitespace.CONSISTENT}, "no such whitespace"),
         ("llama-cpp", {"property_order": "any"}, "no such property order"),
