@@ -180,6 +180,8 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
                 "xgrammar",
                 "outlines_core",
                 "lmformatenforcer",
+                "grid",
+                "grid_core",
                 "llama_cpp",
                 "gguf",
                 "jsonschema_rs",
