@@ -144,7 +144,9 @@ class SlotModel:
                 "layers are full_attention or sliding_attention"
             )
         parameters = inspect.signature(model.forward).parameters
-        missing = {"position_ids", "past_key_values", "attention_mask"} - set(parameters)
+        # transformers renames it in 5.24.
+        self._cache_name = "cache" if "cache" in parameters else "past_key_values"
+        missing = {"position_ids", self._cache_name, "attention_mask"} - set(parameters)
         if missing:
             raise UnsupportedModelError(
                 f"{type(model).__name__} takes no {', '.join(sorted(missing))}, which texts of "
@@ -198,9 +200,9 @@ class SlotModel:
             input_ids=ids.to(self.device),
             attention_mask=self._masks(positions, now.columns),
             position_ids=positions,
-            past_key_values=self._cache,
             use_cache=True,
             return_dict=True,
+            **{self._cache_name: self._cache},
             **options,
         )
         self.forward_passes += 1

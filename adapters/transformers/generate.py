@@ -12,7 +12,7 @@ from transformers.generation.utils import GenerateDecoderOnlyOutput
 from ffwd.adapters.transformers.errors import NoTokenLeftError, UnsupportedGenerationError
 from ffwd.adapters.transformers.fast_forward import FastForward, ForcedRows, TokenStops
 from ffwd.adapters.transformers.mask import ScoreMask
-from ffwd.adapters.transformers.model import ChunkedModel
+from ffwd.adapters.transformers.model import CACHE, ChunkedModel
 from ffwd.adapters.transformers.processor import GrammarLogitsProcessor
 from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
 from ffwd.adapters.transformers.rows import GrammarBatch, GrammarOrStart
@@ -152,7 +152,7 @@ def fast_forward_generate(
     if generation_config.return_dict_in_generate:
         # The annotation of transformers is the class of an old tensor type.
         typed: Any = sequences
-        return GenerateDecoderOnlyOutput(sequences=typed, past_key_values=chunked.cache)
+        return GenerateDecoderOnlyOutput(sequences=typed, **{CACHE: chunked.cache})
     return sequences
 
 

@@ -5,13 +5,22 @@ column is every row's last token. The padding stays in the cache as a hole of th
 Position ids are explicit, so that the model never counts the holes.
 """
 
+import dataclasses
 import inspect
 from typing import Any
 
 import torch
 from transformers import DynamicCache
+from transformers.generation.utils import GenerateDecoderOnlyOutput
 
 from ffwd.adapters.transformers.errors import UnsupportedGenerationError
+
+CACHE = (
+    "cache"
+    if any(field.name == "cache" for field in dataclasses.fields(GenerateDecoderOnlyOutput))
+    else "past_key_values"
+)
+"""The name of the KV cache in arguments and outputs; transformers renames it in 5.24."""
 
 
 class ChunkedModel:
@@ -33,7 +42,7 @@ class ChunkedModel:
     ) -> None:
         rows, length = prompt.shape
         extra = dict(model_kwargs)
-        self.cache = extra.pop("past_key_values", None)
+        self.cache = extra.pop(CACHE, None)
         attention_mask: torch.Tensor | None = extra.pop("attention_mask", None)
         position_ids: torch.Tensor | None = extra.pop("position_ids", None)
         _check_inputs(self.cache, position_ids, extra)
@@ -43,7 +52,7 @@ class ChunkedModel:
         self.cached = int(self.cache.get_seq_length())
         if self.cached >= length:
             raise UnsupportedGenerationError(
-                "past_key_values",
+                CACHE,
                 f"it holds {self.cached} tokens and the prompt has {length}; give the whole"
                 " prompt, longer than the cache",
             )
@@ -109,14 +118,14 @@ class ChunkedModel:
         first_call = self.forward_passes == 0
         inputs = self._model.prepare_inputs_for_generation(
             ids,
-            past_key_values=self.cache,
             attention_mask=mask,
             position_ids=positions if self._takes_positions else None,
             is_first_iteration=first_call,
+            **{CACHE: self.cache},
             **self._extra,
         )
         outputs = self._model(**inputs, return_dict=True)
-        self.cache = outputs.past_key_values
+        self.cache = getattr(outputs, CACHE)
         logits: torch.Tensor = outputs.logits
         return logits
 
