@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers import ModelError
 
 _COLUMNS = 256
@@ -187,17 +188,20 @@ class SlotModel:
         now = self._pass
         now.last = slots[-1] + 1
         adjacent = now.last - slots[0] == rows
-        places = torch.tensor(slots)
-        now.read = slice(slots[0], now.last) if adjacent else places.to(self.device)
+        named = torch.tensor(slots)
         now.columns = max(start + len(chunk) for start, chunk in zip(held, chunks, strict=True))
-        now.slots = places[found[:, 0]].to(self.device)
-        now.rows = found[:, 0].to(self.device)
-        now.places = found[:, 1].to(self.device)
-        now.positions = positions[real].to(self.device)
-        positions = positions.to(self.device)
+        # One copy, which nothing waits for.
+        parts = [named, named[found[:, 0]], found[:, 0], found[:, 1], positions[real]]
+        parts += [ids.flatten(), positions.flatten()]
+        there = to_device(torch.cat(parts), self.device)
+        named, now.slots, now.rows, now.places, now.positions, ids, positions = there.split(
+            [len(part) for part in parts]
+        )
+        ids, positions = ids.view(rows, width), positions.view(rows, width)
+        now.read = slice(slots[0], now.last) if adjacent else named
         options = {"logits_to_keep": 1} if self._last_only else {}
         outputs = self._model(
-            input_ids=ids.to(self.device),
+            input_ids=ids,
             attention_mask=self._masks(positions, now.columns),
             position_ids=positions,
             use_cache=True,
