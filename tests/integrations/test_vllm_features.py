@@ -69,7 +69,8 @@ def conversation(folder: Path, *, prefix_caching: bool) -> tuple[int, dict[str, 
     prompt += run.outcomes["first"].tokens
     for seed, (name, structured) in enumerate(asked, start=2):
         run.submit(name, structured, seed=seed, prompt=prompt, max_tokens=60)
-    return run.cached, {name: outcome.tokens for name, outcome in run.run().items()}
+    outcomes = run.run()
+    return run.cached, {name: outcome.tokens for name, outcome in outcomes.items()}
 
 
 def test_cached_prompts_change_no_answer(folder: Path) -> None:
