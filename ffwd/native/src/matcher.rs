@@ -215,7 +215,7 @@ impl PyMatcher {
     fn fill_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
         let matcher = &self.matcher;
         let words = matcher.compiled().engine.vocabulary().mask_words();
-        let mut fill_known = || Rows::write_row(bitmask, row, words, |row| matcher.fill_known(row));
+        let fill_known = || Rows::write_row(bitmask, row, words, |row| matcher.fill_known(row));
         match fill_known() {
             Some(true) => return Ok(()),
             // Computed without the lock and the row, so that the row is not borrowed.
