@@ -106,9 +106,9 @@ impl<'py> Rows<'py> {
         write: impl FnOnce(&mut [u32]) -> R,
     ) -> Option<R> {
         if let Ok(array) = bitmask.cast::<PyArrayDyn<i32>>() {
-            row_of(array, row, needed).map(bytemuck::cast_slice_mut).map(write)
+            write_to(array, row, needed, |row| write(bytemuck::cast_slice_mut(row)))
         } else if let Ok(array) = bitmask.cast::<PyArrayDyn<u32>>() {
-            row_of(array, row, needed).map(write)
+            write_to(array, row, needed, write)
         } else {
             None
         }
@@ -156,12 +156,13 @@ impl<'py> Rows<'py> {
     }
 }
 
-/// A row that may be written while the interpreter lock is held.
-fn row_of<'a, T: Element>(
-    array: &'a Bound<'_, PyArrayDyn<T>>,
+/// Writes a row while the interpreter lock is held; `None` if it is no valid row or is borrowed.
+fn write_to<T: Element, R>(
+    array: &Bound<'_, PyArrayDyn<T>>,
     row: usize,
     needed: usize,
-) -> Option<&'a mut [T]> {
+    write: impl FnOnce(&mut [T]) -> R,
+) -> Option<R> {
     let (rows, words) = match *array.shape() {
         [words] => (1, words),
         [rows, words] => (rows, words),
@@ -171,15 +172,16 @@ fn row_of<'a, T: Element>(
         return None;
     }
     // SAFETY: the array lives, and its flags are read with the lock held. Nothing here writes its
-    // memory without the lock, as nothing has borrowed any, and the caller keeps the lock.
+    // memory without the lock, as nothing has borrowed any, and `write` does not release the lock.
     #[allow(unsafe_code)]
-    unsafe {
+    let row = unsafe {
         let flags = (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).flags;
         if flags & NPY_ARRAY_WRITEABLE == 0 || BORROWED.load(Ordering::Relaxed) > 0 {
             return None;
         }
-        array.as_slice_mut().ok()?.get_mut(row * words..(row + 1) * words)
-    }
+        array.as_slice_mut().ok()?.get_mut(row * words..(row + 1) * words)?
+    };
+    Some(write(row))
 }
 
 /// Fill one row per matcher, in parallel, without the interpreter lock.
