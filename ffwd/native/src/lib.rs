@@ -1,5 +1,6 @@
 //! The boundary to Python: converts, releases the interpreter lock, and holds no logic.
 
+mod allocator;
 mod bitmask;
 mod bpe;
 mod bpe_incremental;
@@ -32,7 +33,7 @@ use ffwd_bounds::meter::heap::Metered;
 
 // Grammars allocate many small values: the system's allocator takes a tenth of the time.
 #[global_allocator]
-static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
+static ALLOCATOR: Metered<allocator::Allocator> = Metered(allocator::Allocator);
 
 // Interpreters without the lock are refused: nothing here was tested without it.
 #[pymodule(gil_used = true)]
