@@ -1,6 +1,5 @@
 """`load`: a tokenizer from any source, in any format."""
 
-import asyncio
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -16,19 +15,18 @@ from ffwd.tokenizer.configuration import (
     read_text,
 )
 from ffwd.tokenizer.definition import KINDS, Kind, TokenizerParts
-from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
-from ffwd.tokenizer.errors import FORMATS, TokenizerNotFoundError, UnsupportedTokenizerError
-from ffwd.tokenizer.foreign import inner_tokenizer
-from ffwd.tokenizer.gguf.read import read_gguf
-from ffwd.tokenizer.hub import fetch
-from ffwd.tokenizer.huggingface.tokenizer import NAMES, huggingface_tokenizer
-from ffwd.tokenizer.info import (
+from ffwd.tokenizer.description import (
     TokenizerInfo,
     contents_info,
     encoding_info,
     file_info,
     object_info,
 )
+from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
+from ffwd.tokenizer.errors import FORMATS, TokenizerNotFoundError, UnsupportedTokenizerError
+from ffwd.tokenizer.foreign import inner_tokenizer
+from ffwd.tokenizer.hub import fetch
+from ffwd.tokenizer.huggingface.tokenizer import NAMES, huggingface_tokenizer
 from ffwd.tokenizer.ranks.known import KnownRanks, known_names, known_ranks
 from ffwd.tokenizer.ranks.openai import encoding_name, read_encoding
 from ffwd.tokenizer.ranks.read import Ranks, parse_ranks, parse_tekken, tiktoken_ranks
@@ -126,6 +124,8 @@ def _load(
 
 async def load_async(source: Any, **options: Any) -> Tokenizer:
     """Run `load` on a thread, so that the event loop stays responsive."""
+    import asyncio  # Its caller has loaded it, and `load` does not need it.
+
     return await asyncio.to_thread(load, source, **options)
 
 
@@ -267,6 +267,8 @@ def _read_path(path: Path, options: Options) -> TokenizerParts:
 
 def _read(found: Found, options: Options) -> TokenizerParts:
     if found.kind == "gguf":
+        from ffwd.tokenizer.gguf.read import read_gguf  # It needs NumPy, other formats do not.
+
         return read_gguf(found.data if found.path is None else found.path, pre=options.pre)
     if found.kind == "huggingface":
         return huggingface_tokenizer(parse_source(found.data, found.name, models=NAMES))
