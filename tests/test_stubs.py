@@ -24,7 +24,7 @@ INTERNAL |= {"compile_language", "text_chunks", "CompileMeter"}
 INTERNAL |= {"default_limits", "inject_allocation_fault", "inject_fault"}
 # What `ffwd.tokenizer` makes public, and what `ffwd.tokenizer.Bpe` is made of.
 OF_TOKENIZER = {"AppendEncoder", "IntervalCounter", "PrependEncoder"}
-UNDER_BPE = {"Bpe", "BpeModel"}
+UNDER_BPE = {"Bpe", "BpeModel", "ModelFile", "read_ranks"}
 # What `ffwd.streaming` makes public, and what `ffwd.streaming.Sequence` is made of.
 OF_STREAMING = {"Decoder", "DecodeStream", "StopSequenceDecoder"}
 OF_STREAMING |= {"Text", "Held", "Stopped", "StoppedWithText"}

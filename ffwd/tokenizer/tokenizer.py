@@ -44,8 +44,10 @@ class Tokenizer:
     Text is text: by default no special token is found in it, and none is added around it.
     """
 
-    def __init__(self, parts: TokenizerParts) -> None:
+    def __init__(self, parts: TokenizerParts, *, findings: Sequence[Finding] | None = None) -> None:
         """Make a tokenizer from the definition of a reader.
+
+        `findings`: what `audit` has returned for it before; by default it is called when needed.
 
         Raises `VocabularyError` for parts that contradict each other.
         """
@@ -72,6 +74,7 @@ class Tokenizer:
         for token_id in self._ends:
             kinds[token_id] = TokenKind.EOS
         self._kinds = tuple(kinds)
+        self._findings = None if findings is None else tuple(findings)
 
     # ------------------------------------------------------------------------------ what it is
 
@@ -109,7 +112,7 @@ class Tokenizer:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The unusual properties of the tokenizer; `load` has logged a warning for each."""
-        return self.audit()
+        return self.audit() if self._findings is None else self._findings
 
     def audit(self, *, full: bool = False) -> tuple[Finding, ...]:
         """Return the unusual properties of the tokenizer, as `findings` does.

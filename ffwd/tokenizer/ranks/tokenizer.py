@@ -25,7 +25,8 @@ def rank_tokenizer(
     Raises `VocabularyError` for ranks that contradict each other or a pattern that is not
     supported.
     """
-    bpe = Bpe(**rank_parts(given))
+    bpe_parts = rank_parts(given)
+    bpe = Bpe(**bpe_parts)
     size = bpe.vocab_size
     tokens: list[bytes | None] = [None] * size
     names: list[str | None] = [None] * size
@@ -66,6 +67,7 @@ def rank_tokenizer(
         kinds=kinds,
         special_ids=sorted(special.values()),
         bpe=bpe,
+        bpe_parts=bpe_parts,
         special_tokens=SpecialTokens(**found, additional=additional),
         eos_token_ids=sorted(ends),
         source=source,
