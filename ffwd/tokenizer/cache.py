@@ -14,8 +14,8 @@ machines may share a directory: a file is written under another name and renamed
 | | the settings as JSON, then names, kinds and the model |
 | 32 | SHA-256 of everything before |
 
-What is read is not trusted: a file that does not fit is ignored, and written again. The native
-model is checked where it is loaded, and no part of an entry is code.
+No entry is trusted: a file that does not fit is ignored, and written again. The native model is
+checked where it is loaded, and no part of an entry is code.
 """
 
 import base64
@@ -49,7 +49,6 @@ _HEADER = len(_START) + 32 + 8
 _MAX_BYTES = 256 << 20
 _TOKEN_KINDS = list(TokenKind)
 _NUMBERS = {kind: number for number, kind in enumerate(_TOKEN_KINDS)}
-_SEPARATOR = "\0"
 
 BESIDE = (
     "tokenizer_config.json",
@@ -156,8 +155,7 @@ def _unsealed(data: bytes, key: bytes) -> bytes:
 def _payload(parts: TokenizerParts, findings: Sequence[Finding]) -> bytes | None:
     given = parts.bpe_parts
     model = None if given is None else given["model"].save()
-    names = [name for name in parts.names if name is not None]
-    if given is None or model is None or any(_SEPARATOR in name for name in names):
+    if given is None or model is None:
         return None
     size = len(parts.names)
     texts = given["model"].texts(size)
@@ -169,7 +167,6 @@ def _payload(parts: TokenizerParts, findings: Sequence[Finding]) -> bytes | None
     settings = {
         "kind": parts.kind,
         "size": size,
-        "unnamed": [i for i, name in enumerate(parts.names) if name is None],
         "tokens": list(other.items()),
         "special_ids": list(parts.special_ids),
         "special_tokens": asdict(parts.special_tokens),
@@ -189,7 +186,7 @@ def _payload(parts: TokenizerParts, findings: Sequence[Finding]) -> bytes | None
     }
     sections = [
         json.dumps(settings).encode(),
-        _SEPARATOR.join(names).encode(errors="surrogatepass"),
+        json.dumps(list(parts.names), ensure_ascii=False).encode(errors="surrogatepass"),
         bytes(map(_NUMBERS.__getitem__, parts.kinds)),
         model,
     ]
@@ -210,9 +207,9 @@ def _parse(payload: bytes, source: str) -> Entry:
     size = _integer(settings["size"], MAX_WIDTH + 1)
     model = BpeModel.load(sections[3])
 
-    names: list[str | None] = list(sections[1].decode(errors="surrogatepass").split(_SEPARATOR))
-    for token_id in settings["unnamed"]:
-        names.insert(_integer(token_id, size), None)
+    names = json.loads(sections[1].decode(errors="surrogatepass"))
+    if not isinstance(names, list) or not set(map(type, names)) <= {str, type(None)}:
+        raise TypeError("its names are no list of texts")
     kinds = [_TOKEN_KINDS[number] for number in sections[2]]
     tokens = model.texts(size)
     for token_id, text in settings["tokens"]:

@@ -402,13 +402,16 @@ class Tokenizer:
                 refuse_end_that_is_text(token_id, data, encode)
         bpe = self._parts.bpe
         exact = bpe is not None and bpe.exact
+        text = TokenKind.TEXT
+        others = (i for i, kind in enumerate(table.kinds) if kind is not text)
+        names = {i: self._names[i] for i in others if i < len(self._names)}
         return Vocabulary(
             table.tokens,
             eos_token_ids=table.eos_token_ids,
             width=table.width,
             encode=None if exact else encode,
             bpe=bpe if exact else None,
-            token_names=control_names(dict(enumerate(self._names)), table.kinds),
+            token_names=control_names(names, table.kinds),
         )
 
     def _end_ids(self, given: Sequence[int] | None) -> tuple[int, ...]:

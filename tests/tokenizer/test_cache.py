@@ -136,7 +136,7 @@ def test_a_change_of_anything_makes_another_entry(model: Path, tmp_path: Path) -
     load(model, cache=folder)
     changes: list[Callable[[], object]] = [
         lambda: (model / "config.json").write_text('{"vocab_size": 301}'),
-        lambda: (model / "generation_config.json").write_text('{"eos_token_id": 1}'),
+        lambda: (model / "generation_config.json").write_text('{"eos_token_id": 258}'),
         lambda: (model / "special_tokens_map.json").write_text('{"bos_token": "foo"}'),
         lambda: (model / "chat_template.jinja").write_text("{{ third }}"),
         lambda: (model / "additional_chat_templates").mkdir(),

@@ -145,8 +145,9 @@ impl PyBpeModel {
         Self::compile(py, || read_model(json, &writing, &exclude, missing_from.map(TokenId)))
     }
 
-    /// Return the compiled model as bytes; None for one of characters, or with several tokens of the
-    /// same text.
+    /// Return the compiled model as bytes.
+    ///
+    /// None for a model of characters, and for one with several tokens of the same text.
     fn save<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let saved = py.released(|| self.table.save())?;
         Some(PyBytes::new(py, &saved))

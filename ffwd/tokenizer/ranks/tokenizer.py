@@ -32,11 +32,16 @@ def rank_tokenizer(
     names: list[str | None] = [None] * size
     kinds = [TokenKind.UNUSED] * size
     text = TokenKind.TEXT
-    for data, rank in given.ranks.items():
-        token_id = rank + given.first_id
-        # Bytes that are no character of their own are named as Python escapes them.
-        tokens[token_id], names[token_id] = data, data.decode(errors="backslashreplace")
-        kinds[token_id] = text
+    # Bytes that are no character of their own are named as Python escapes them.
+    written = [data.decode(errors="backslashreplace") for data in given.ranks]
+    first, end = given.first_id, given.first_id + len(written)
+    if list(given.ranks.values()) == list(range(len(written))):
+        tokens[first:end], names[first:end] = given.ranks, written
+        kinds[first:end] = [text] * len(written)
+    else:
+        for (data, rank), name in zip(given.ranks.items(), written, strict=True):
+            token_id = rank + first
+            tokens[token_id], names[token_id], kinds[token_id] = data, name, text
 
     special = given.special_tokens
     unknown = (roles or {}).get("unk")

@@ -156,7 +156,9 @@ fn load_splits(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ranked, realistic};
+    use std::collections::BTreeSet;
+
+    use super::super::testing::{ranked, sources};
     use super::*;
 
     fn assert_same(table: &BpeTable, loaded: &BpeTable) {
@@ -170,13 +172,19 @@ mod tests {
 
     #[test]
     fn a_saved_table_is_the_same() {
-        let mut whole = realistic();
-        whole.whole_pieces = !whole.whole_pieces;
+        let sources = sources();
+        let lengths = 2..6;
+        let parts: BTreeSet<&[u8]> =
+            lengths.flat_map(|length| sources[..400].windows(length)).collect();
+        let parts: Vec<&[u8]> = parts.into_iter().collect();
+        let mut whole = ranked(&parts);
+        whole.whole_pieces = true;
         let mut missing = ranked(&[b"ab", b"abc", b"cab"]);
         missing.pieces.retain(|(token, _)| token.0 != 0xFF);
         missing.byte_tokens[0xFF] = None;
         missing.missing_from = Some(TokenId(300));
-        for spec in [realistic(), whole, ranked(&[]), missing] {
+        missing.merges = Merges::Ranked([256, 257, 258].map(TokenId).into());
+        for spec in [ranked(&parts), whole, ranked(&[]), missing] {
             let table = BpeTable::new(spec).unwrap();
             let loaded = BpeTable::load(&table.save().unwrap()).unwrap();
             assert_same(&table, &loaded);
