@@ -19,6 +19,7 @@ mod model_json;
 mod normalizer;
 mod offsets;
 mod options;
+mod piece_cache;
 mod piece_map;
 mod prepend;
 mod progress;
@@ -39,6 +40,7 @@ use crate::bpe::BpeTable;
 use crate::pretokenizer::{Boundaries, PreTokenizer, StageSpec};
 use crate::vocabulary::TokenId;
 
+use piece_cache::PieceCaches;
 use piece_map::PieceMap;
 
 pub use append::AppendEncoder;
@@ -81,6 +83,7 @@ pub struct TokenizerParts {
 pub struct Tokenizer {
     table: Arc<BpeTable>,
     pieces: PieceMap,
+    caches: PieceCaches,
     pretokenizer: PreTokenizer,
     /// The replacement of a disabled pre-tokenizer: it never splits.
     uncut: PreTokenizer,
@@ -114,6 +117,7 @@ impl Tokenizer {
         }
         Ok(Self {
             pieces: PieceMap::new(&parts.table),
+            caches: PieceCaches::default(),
             table: parts.table,
             pretokenizer,
             uncut: PreTokenizer::new(&[])?,
@@ -173,7 +177,7 @@ impl Tokenizer {
 
     /// About how many bytes of memory the tokenizer holds.
     pub fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.pieces.memory_bytes()
+        self.table.memory_bytes() + self.pieces.memory_bytes() + self.caches.memory_bytes()
     }
 
     /// Rejects a text with a byte that no token has.
