@@ -16,6 +16,7 @@ mod grammar;
 mod limits;
 mod logits;
 mod matcher;
+mod model_file;
 mod pattern;
 mod released;
 mod request;
@@ -74,6 +75,8 @@ mod _native {
     use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::model_file::{read_ranks, PyModelFile};
     #[pymodule_export]
     use super::pattern::text_chunks;
     #[pymodule_export]
