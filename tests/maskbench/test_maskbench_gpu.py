@@ -6,12 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("xgrammar")
-pytest.importorskip("llguidance")
-
+import torch
 from click.testing import CliRunner
 from transformers import PreTrainedTokenizerFast
 

@@ -47,7 +47,7 @@ def microseconds(call: Callable[[], object], device: torch.device, rounds: int) 
         end.record()
         end.synchronize()
         found.append(begin.elapsed_time(end) * 1e3 / _CALLS)
-    return median(found[1:])
+    return float(median(found[1:]))
 
 
 def bandwidth(device: torch.device, rounds: int) -> float:
