@@ -145,7 +145,7 @@ class Forced(Overlapped):
 
 @dataclass
 class Written:
-    """What one way took to write the documents of a batch."""
+    """The time of one way to write the documents of a batch."""
 
     steps: list[float] = field(default_factory=list)
     """Microseconds of each step, from one wait for sampled ids to the next."""

@@ -48,7 +48,7 @@ _DOCUMENT = 128
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured, and until when (in `time.monotonic`)."""
+    """The measurements, and when they end (in `time.monotonic`)."""
 
     shapes: Sequence[str]
     batches: Sequence[int]

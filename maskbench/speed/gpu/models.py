@@ -45,7 +45,7 @@ PROMPT = 16
 
 
 def pass_width(tokens: int) -> int:
-    """Return the columns of a pass with so many tokens: each width has a graph, so they are few."""
+    """Return the columns of a pass: a power of two, because each width has a graph of its own."""
     return 1 << (tokens - 1).bit_length()
 
 
