@@ -1,4 +1,4 @@
-"""A schema that nobody has seen joins warm requests: what the others lose."""
+"""An unseen schema joins warm requests, and the others lose some time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maskbench.speed.processors.rows import Peers
 
 @dataclass
 class Joined:
-    """What newcomers cost the requests beside them, in microseconds."""
+    """The cost of newcomers for the requests beside them, in microseconds."""
 
     step: float = 0.0
     """The median step before a newcomer."""
@@ -72,7 +72,7 @@ def joining(
     fresh: Sequence[TokenizedDocument],
     device: torch.device,
 ) -> Joined:
-    """Let each fresh document join once; its schema is compiled for the first time then.
+    """Let each fresh document join once; its schema is compiled only then.
 
     The documents of `warm` have three times as many tokens as those of `fresh`, so that a newcomer
     arrives after a third.
