@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -325,13 +324,14 @@ class _Bench:
 def paying_share(points: Sequence[tuple[float, float]]) -> str:
     """Return from which forced share on forcing pays, in words, by (share, speed) of documents."""
     ordered = sorted(points)
-    if ordered[0][1] >= 1:
+    slower = [place for place, (_, speed) in enumerate(ordered) if speed < 1]
+    if not slower:
         return f"At batch 1 forcing pays at every share measured, from {ordered[0][0]:.1%} on."
-    for (low, slow), (high, fast) in itertools.pairwise(ordered):
-        if slow < 1 <= fast:
-            share = low + (high - low) * (1 - slow) / (fast - slow)
-            return f"At batch 1 forcing pays from a share of about {share:.1%} on (interpolated)."
-    return "At batch 1 forcing pays at no share measured."
+    if slower[-1] == len(ordered) - 1:
+        return "At batch 1 forcing pays at no share measured, or not at the largest."
+    (low, slow), (high, fast) = ordered[slower[-1] : slower[-1] + 2]
+    share = low + (high - low) * (1 - slow) / (fast - slow)
+    return f"At batch 1 forcing pays from a share of about {share:.1%} on (interpolated)."
 
 
 def measure(plan: Plan, spec: TokenizerSpec, data: Path, device: torch.device) -> Measured:
