@@ -39,12 +39,12 @@ impl PyModelFile {
         Some(Self { file, size })
     }
 
-    /// The rest of the file: a tokenizer.json without pieces and merges.
+    /// Return the rest of the file: a tokenizer.json without pieces and merges.
     fn shell(&self) -> String {
         self.file.shell()
     }
 
-    /// The number of pieces.
+    /// Return the number of pieces.
     fn __len__(&self) -> usize {
         self.file.len()
     }
