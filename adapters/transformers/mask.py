@@ -50,7 +50,7 @@ class ScoreMask:
         matchers: Sequence[Matcher],
         rows: Sequence[int],
         *,
-        failed: Callable[[int, FfwdError], None] | None = None,
+        failed: Callable[[int, FfwdError], object] | None = None,
         filled: Callable[[], None] | None = None,
     ) -> None:
         """Fill rows as `fill` does, on an accelerator beside the forward pass.
