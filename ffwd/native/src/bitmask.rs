@@ -16,22 +16,22 @@ enum Memory<'py> {
     Unsigned(PyReadwriteArrayDyn<'py, u32>),
 }
 
-/// How many [`Rows`] live. It changes only with the interpreter lock held.
-static BORROWED: AtomicUsize = AtomicUsize::new(0);
+/// How many [`Lent`] live. It changes only with the interpreter lock held.
+static LENT: AtomicUsize = AtomicUsize::new(0);
 
-/// One of [`BORROWED`].
-struct Counted;
+/// A bitmask that is read or written without the interpreter lock, as long as this lives.
+pub struct Lent;
 
-impl Counted {
-    fn new() -> Self {
-        BORROWED.fetch_add(1, Ordering::Relaxed);
+impl Lent {
+    pub fn new() -> Self {
+        LENT.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Counted {
+impl Drop for Lent {
     fn drop(&mut self) {
-        BORROWED.fetch_sub(1, Ordering::Relaxed);
+        LENT.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -39,7 +39,7 @@ impl Drop for Counted {
 pub struct Rows<'py> {
     memory: Memory<'py>,
     shape: (usize, usize),
-    _counted: Counted,
+    _lent: Lent,
 }
 
 fn error(message: impl Into<String>) -> PyErr {
@@ -93,12 +93,12 @@ impl<'py> Rows<'py> {
         if !contiguous {
             return Err(error("a bitmask must be C-contiguous"));
         }
-        Ok(Some(Self { memory, shape, _counted: Counted::new() }))
+        Ok(Some(Self { memory, shape, _lent: Lent::new() }))
     }
 
     /// Writes one row of at least `needed` words with the interpreter lock held, which takes a
     /// fraction of a borrow. Returns `None`, and writes nothing, for everything but a valid row of a
-    /// numpy array while no [`Rows`] live: those say what is wrong.
+    /// numpy array while no bitmask is [`Lent`]: [`Rows`] say what is wrong.
     pub fn write_row<R>(
         bitmask: &Bound<'py, PyAny>,
         row: usize,
@@ -172,11 +172,11 @@ fn write_to<T: Element, R>(
         return None;
     }
     // SAFETY: the array lives, and its flags are read with the lock held. Nothing here writes its
-    // memory without the lock, as nothing has borrowed any, and `write` does not release the lock.
+    // memory without the lock, as none is lent, and `write` does not release the lock.
     #[allow(unsafe_code)]
     let row = unsafe {
         let flags = (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).flags;
-        if flags & NPY_ARRAY_WRITEABLE == 0 || BORROWED.load(Ordering::Relaxed) > 0 {
+        if flags & NPY_ARRAY_WRITEABLE == 0 || LENT.load(Ordering::Relaxed) > 0 {
             return None;
         }
         array.as_slice_mut().ok()?.get_mut(row * words..(row + 1) * words)?
