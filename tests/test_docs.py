@@ -102,7 +102,7 @@ def test_the_versions_of_engines_are_those_of_the_adapters() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"vLLM ({', '.join(versions)}), SGLang ({sglang.SUPPORTED_VERSION})" in readme
     page = (DOCS / "engines.md").read_text(encoding="utf-8")
-    assert f"ffwd supports vLLM {' and '.join(versions)}." in page
+    assert f"ffwd supports vLLM {', '.join(versions[:-1])} and {versions[-1]}." in page
     assert f"SGLang {sglang.SUPPORTED_VERSION}. Install" in page
     # Whatever else the page says of a version, that version is supported.
     named_versions = re.findall(r"(?:vLLM |vllm-)(\d+\.\d+)", page)

@@ -49,6 +49,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     ),
     "maskbench/tools/crates.py": (frozenset({"subprocess"}), "cargo"),
     "maskbench/tools/instructions.py": (frozenset({"subprocess"}), "valgrind and cargo"),
+    "maskbench/speed/gpu/measure.py": (frozenset({"subprocess"}), "the driver's version"),
     "maskbench/serving/memory.py": (frozenset({"subprocess"}), "a process of its own"),
     "maskbench/runs/cluster.py": (
         frozenset({"ray", "socket"}),

@@ -116,7 +116,7 @@ def test_the_page_of_transformers_runs(model_folder: Path, monkeypatch: pytest.M
 def test_the_tokenizer_page_runs(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks go on from each other and check what they show."""
     pages = blocks("python", "docs/tokenizer.md")
-    assert len(pages) == 4
+    assert len(pages) == 5
     run("".join(pages), model_folder, monkeypatch)
 
 

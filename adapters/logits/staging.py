@@ -51,6 +51,11 @@ class StagedBitmask:
             self._there.record_stream(self._stream)
             self._stream.wait_stream(torch.cuda.current_stream(device))
 
+    def __repr__(self) -> str:
+        return (
+            f"StagedBitmask(rows={self.rows}, vocab_size={self._vocab_size}, device={self.device})"
+        )
+
     @property
     def bits(self) -> np.ndarray[Any, np.dtype[np.int32]]:
         """The masks [rows, words], when they are filled; to be read only."""

@@ -32,7 +32,8 @@ _BASIC: dict[Any, dict[str, Any]] = {
 _FOREIGN = {("PIL.Image", "Image"): "image", ("torch", "Tensor"): "audio"}
 
 _SECTION = re.compile(r"\n\s*(Args|Returns|Raises):", re.MULTILINE)
-_ARGUMENT = re.compile(r"([ \t]*)(\w+):[ \t]*(.*)", re.DOTALL)
+# A type in brackets after the name is skipped.
+_ARGUMENT = re.compile(r"([ \t]*)(\w+)(?:[ \t]*\([^()\n]*\))?:[ \t]*(.*)", re.DOTALL)
 _CHOICES = re.compile(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
 
 

@@ -33,7 +33,7 @@ def plain(x: float, y: int = 3) -> float:
 
     Args:
         x: The first number
-        y (int): not seen, for the type is not written here
+        y (int): Described again below
         y: The second number,
             which goes on
             and on

@@ -197,7 +197,7 @@ def test_what_another_engine_lets_through_is_found(tmp_path):
     [
         (["--engine", "nonesuch"], "known: ffwd"),
         (["--engine", ","], "names no engine"),
-        (["--tokenizer", "nonesuch"], "neither a folder nor one of builtin, bytes"),
+        (["--tokenizer", "nonesuch"], "neither a folder nor one of builtin, builtin-128k, bytes"),
         (["--data", "nonesuch.jsonl"], "no such file"),
         (["--only", "nonesuch"], "no schema nonesuch"),
         (["--slice", "3/2"], "expected 1 <= i <= n"),

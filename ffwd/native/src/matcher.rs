@@ -15,7 +15,7 @@ use ffwd_bounds::meter::Meter;
 use ffwd_engine::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
 };
-use ffwd_engine::matcher::{Fallbacks, Matcher};
+use ffwd_engine::matcher::{ComputedMask, Fallbacks, Matcher};
 use ffwd_engine::saved;
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -215,14 +215,16 @@ impl PyMatcher {
     fn fill_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
         let matcher = &self.matcher;
         let words = matcher.compiled().engine.vocabulary().mask_words();
-        let fill_known = || Rows::write_row(bitmask, row, words, |row| matcher.fill_known(row));
-        match fill_known() {
+        match Rows::write_row(bitmask, row, words, |row| matcher.fill_known(row)) {
             Some(true) => return Ok(()),
             // Computed without the lock and the row, so that the row is not borrowed.
             Some(false) if matcher.is_plain() => {
-                py.released(|| matcher.bounded(Matcher::compute_mask))
+                let mask = py
+                    .released(|| matcher.bounded(Matcher::compute_mask))
                     .map_err(|error| errors::engine(py, &error))?;
-                if fill_known() == Some(true) {
+                let fill =
+                    |mask: ComputedMask| Rows::write_row(bitmask, row, words, |row| mask.fill(row));
+                if mask.and_then(fill).is_some() {
                     return Ok(());
                 }
             }

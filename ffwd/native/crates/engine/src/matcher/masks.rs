@@ -11,6 +11,17 @@ use ffwd_automaton::{EngineError, Result, StateId};
 use ffwd_tokenizer::canonical::Restricted;
 use ffwd_tokenizer::vocabulary::TokenId;
 
+/// A mask that is copied after it was computed.
+#[derive(Debug)]
+pub struct ComputedMask(Arc<TokenMask>);
+
+impl ComputedMask {
+    /// Copies the mask into a row.
+    pub fn fill(&self, row: &mut [u32]) {
+        self.0.fill(row);
+    }
+}
+
 impl Matcher {
     /// Copies the mask into the row if it is cached and complete.
     pub fn fill_known(&self, row: &mut [u32]) -> bool {
@@ -42,19 +53,16 @@ impl Matcher {
         generation.masker.with_shared(state, read)
     }
 
-    /// Computes the mask if it is the grammar's own and no budget is in the way, so that
-    /// [`Self::fill_known`] finds it.
-    pub fn compute_mask(&self) -> Result<()> {
+    /// Computes the mask, to be copied later. `None` if it is not the grammar's own, or a budget is
+    /// in the way.
+    pub fn compute_mask(&self) -> Result<Option<ComputedMask>> {
         if self.terminated || self.budget.is_some() || !self.is_plain() {
-            return Ok(());
+            return Ok(None);
         }
         let (generation, state) = self.here()?;
-        let Generation { automaton, masker, .. } = &**generation;
-        if !masker.is_known(state) {
-            masker.compute(automaton, state)?;
-            self.compiled.settle(&generation);
-        }
-        Ok(())
+        let mask = generation.masker.compute(&generation.automaton, state)?;
+        self.compiled.settle(&generation);
+        Ok(Some(ComputedMask(mask)))
     }
 
     /// Whether the mask is the grammar's own.

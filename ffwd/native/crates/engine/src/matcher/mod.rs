@@ -35,6 +35,7 @@ use budget::Budget;
 use events::Tracker;
 pub(crate) use forced::{forced, Forced, GrammarTexts};
 use history::History;
+pub use masks::ComputedMask;
 pub use preamble::{Close, Opening};
 use preamble::{Preamble, Rest, Stage, Step};
 use sections::{settled, Settled};
