@@ -245,7 +245,7 @@ python-test: setup suite vocabularies parsers
 # supported, and what SGLang has of grammars.
 ENGINES := build/engines
 SCHEDULERS := $(shell tests/integrations/make_environment.sh --schedulers)
-SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/test_vllm_scheduler_stress.py tests/integrations/test_vllm_step.py tests/integrations/test_vllm_upstream_patch.py
+SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/test_vllm_features.py tests/integrations/test_vllm_scheduler_stress.py tests/integrations/test_vllm_step.py tests/integrations/test_vllm_upstream_patch.py
 # With the kernels of vLLM's runner in Triton's interpreter, which runs without a device.
 RUNNER_TESTS := tests/integrations/test_vllm_runner_v2.py
 SGLANG_TESTS := $(addprefix tests/integrations/test_sglang_,$(addsuffix .py,drafts grammar plugin reasoning scheduler))

@@ -1,7 +1,5 @@
 """Compilation of grammars for a vocabulary."""
 
-import asyncio
-
 from ffwd._limits import Limits
 from ffwd._native import (
     Cancellation,
@@ -109,6 +107,8 @@ async def compile_async(
     Errors are those of `compile`. The interpreter lock is released meanwhile. Cancelling the task
     cancels the compilation.
     """
+    import asyncio  # Its caller has loaded it; nothing else of ffwd needs it.
+
     cancellation = Cancellation()
     try:
         return await asyncio.to_thread(

@@ -1,6 +1,7 @@
 """The native core. The public names are re-exported by `ffwd`; import them from there."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, AnyStr, final
 
 from typing_extensions import Self, disjoint_base
@@ -32,6 +33,7 @@ __all__ = [
     "InvalidSchemaError",
     "LimitExceededError",
     "Matcher",
+    "ModelFile",
     "PrependEncoder",
     "SchemaError",
     "SerializationError",
@@ -68,6 +70,7 @@ __all__ = [
     "json_schema_fidelity",
     "mask_logits",
     "observe_streams",
+    "read_ranks",
     "text_chunks",
 ]
 
@@ -272,10 +275,44 @@ class BpeModel:
         exclude: Sequence[int] = ...,
         missing_from: int | None = None,
     ) -> BpeModel: ...
+    def save(self) -> bytes | None: ...
+    @staticmethod
+    def load(data: bytes) -> BpeModel: ...
+    def texts(self, size: int) -> list[bytes | None]: ...
     def token_bytes(self, token_id: int) -> bytes: ...
     def is_reachable(self, token_id: int) -> bool: ...
     @property
     def memory_bytes(self) -> int: ...
+
+@final
+class ModelFile:
+    @staticmethod
+    def read(data: bytes) -> ModelFile | None: ...
+    def shell(self) -> str: ...
+    def __len__(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    def find(self, names: AbstractSet[str]) -> dict[str, int]: ...
+    def pieces(self) -> dict[str, int]: ...
+    def beginning_with(self, characters: str) -> list[tuple[str, int]]: ...
+    def containing(self, text: str) -> list[int]: ...
+    def names(self, size: int) -> list[str | None]: ...
+    def texts(
+        self,
+        size: int,
+        *,
+        byte_level: bool,
+        replacements: Sequence[tuple[str, str]],
+        byte_fallback: bool,
+    ) -> list[bytes | None]: ...
+    def compile(
+        self,
+        *,
+        byte_level: bool,
+        replacements: Sequence[tuple[str, str]] = ...,
+        exclude: Sequence[int] = ...,
+        missing_from: int | None = None,
+    ) -> BpeModel: ...
 
 @disjoint_base
 class Bpe:
@@ -758,6 +795,7 @@ def mask_logits(
     threads: int | None = None,
     source: Any | None = None,
 ) -> list[int]: ...
+def read_ranks(data: bytes) -> dict[bytes, int] | None: ...
 def observe_streams(
     observer: Callable[[Any, str], object] | None, /
 ) -> Callable[[Any, str], object] | None: ...

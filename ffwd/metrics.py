@@ -149,7 +149,7 @@ class _Metrics:
         for name in _DECODINGS:
             self._replace(Tokenizer, name, self._decode, None)
         # The module, which the package's function of the same name hides.
-        loading = importlib.import_module("ffwd.tokenizer.load")
+        loading = importlib.import_module("ffwd.tokenizer.loading")
         plain = loading._load
         self._put(loading, "_load", self._loading(plain))
         self._observer = observe_streams(self._event)

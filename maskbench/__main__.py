@@ -2,94 +2,58 @@
 
 from __future__ import annotations
 
-import click
+from maskbench.commands import LazyGroup, RecordingGroup
 
-from maskbench.canonicality.command import canonicality_command
-from maskbench.commands import RecordingGroup
-from maskbench.conformance.canonical.command import canonical_walks_command, continuations_command
-from maskbench.conformance.differential.command import differential_command
-from maskbench.conformance.gates.command import (
-    budgets_command,
-    finite_command,
-    fuzz_command,
-    keywords_command,
+_SPEED = {
+    "hard": "maskbench.speed.hard.command:hard_command",
+    "growth": "maskbench.speed.growth.command:growth_command",
+    "operations": "maskbench.speed.operations.command:operations_command",
+    "batches": "maskbench.speed.batches.command:batches_command",
+    "logits": "maskbench.speed.logits.command:logits_command",
+    "processors": "maskbench.speed.processors.command:processors_command",
+    "grammars": "maskbench.speed.grammars.command:grammars_speed_command",
+    "tokenizers": "maskbench.speed.tokenizers.command:tokenizers_command",
+}
+_CONFORMANCE = {
+    "keywords": "maskbench.conformance.gates.command:keywords_command",
+    "fuzz": "maskbench.conformance.gates.command:fuzz_command",
+    "finite": "maskbench.conformance.gates.command:finite_command",
+    "budgets": "maskbench.conformance.gates.command:budgets_command",
+    "walk": "maskbench.conformance.gates.walk_command:walk_command",
+    "grammars": "maskbench.conformance.grammars.command:grammars_command",
+    "differential": "maskbench.conformance.differential.command:differential_command",
+    "continuations": "maskbench.conformance.canonical.command:continuations_command",
+    "canonical-walks": "maskbench.conformance.canonical.command:canonical_walks_command",
+    "hostile": "maskbench.conformance.hostile.command:hostile_command",
+    "soak": "maskbench.conformance.soak.command:soak_command",
+}
+_TOOLS = {
+    "fetch": "maskbench.tools.fetch:fetch_command",
+    "crates": "maskbench.tools.crates:crates_command",
+    "instructions": "maskbench.tools.instructions:instructions_command",
+    "train-model": "maskbench.tools.train_model.command:train_model_command",
+    "evaluate-model": "maskbench.tools.train_model.command:evaluate_model_command",
+}
+
+main = RecordingGroup(
+    "main",
+    help="Measure engines for constrained decoding on JSON schemas.",
+    places={
+        "run": "maskbench.runs.command:run_command",
+        "report": "maskbench.report.command:report_command",
+        "compare": "maskbench.regression:compare_command",
+        "baseline": "maskbench.regression:baseline_command",
+        "canonicality": "maskbench.canonicality.command:canonicality_command",
+        "serving": "maskbench.serving.command:serving_command",
+        "gpu": "maskbench.speed.gpu.command:gpu_command",
+    },
 )
-from maskbench.conformance.gates.walk_command import walk_command
-from maskbench.conformance.grammars.command import grammars_command
-from maskbench.conformance.hostile.command import hostile_command
-from maskbench.conformance.soak.command import soak_command
-from maskbench.regression import baseline_command, compare_command
-from maskbench.report.command import report_command
-from maskbench.runs.command import run_command
-from maskbench.serving.command import serving_command
-from maskbench.speed.batches.command import batches_command
-from maskbench.speed.grammars.command import grammars_speed_command
-from maskbench.speed.growth.command import growth_command
-from maskbench.speed.hard.command import hard_command
-from maskbench.speed.logits.command import logits_command
-from maskbench.speed.operations.command import operations_command
-from maskbench.speed.processors.command import processors_command
-from maskbench.speed.tokenizers.command import tokenizers_command
-from maskbench.tools.crates import crates_command
-from maskbench.tools.fetch import fetch_command
-from maskbench.tools.instructions import instructions_command
-from maskbench.tools.train_model.command import evaluate_model_command, train_model_command
-
-
-@click.group(cls=RecordingGroup)
-def main() -> None:
-    """Measure engines for constrained decoding on JSON schemas."""
-
-
-def _group(name: str, about: str, *commands: click.Command) -> click.Group:
-    return click.Group(name, {command.name or "": command for command in commands}, help=about)
-
-
-for _command in (
-    run_command,
-    report_command,
-    compare_command,
-    baseline_command,
-    canonicality_command,
-    serving_command,
-    _group(
-        "speed",
-        "Measures one question each: slow schemas, growth, other operations than masks.",
-        hard_command,
-        growth_command,
-        operations_command,
-        batches_command,
-        logits_command,
-        processors_command,
-        grammars_speed_command,
-        tokenizers_command,
-    ),
-    _group(
-        "conformance",
-        "Judges masks, verdicts, limits and memory rather than speed.",
-        keywords_command,
-        fuzz_command,
-        finite_command,
-        budgets_command,
-        walk_command,
-        grammars_command,
-        differential_command,
-        continuations_command,
-        canonical_walks_command,
-        hostile_command,
-        soak_command,
-    ),
-    _group(
-        "tools",
-        "Fetches data, counts instructions, trains the model in the box.",
-        fetch_command,
-        crates_command,
-        instructions_command,
-        train_model_command,
-        evaluate_model_command,
-    ),
+for _name, _about, _places in (
+    ("speed", "Measures one question each: slow schemas, growth, logits.", _SPEED),
+    ("conformance", "Judges masks, verdicts, limits and memory rather than speed.", _CONFORMANCE),
+    ("tools", "Fetches data, counts instructions, trains the model in the box.", _TOOLS),
 ):
-    main.add_command(_command)
+    main.add_command(LazyGroup(_name, help=_about, places=_places))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shlex
 import tempfile
@@ -22,7 +23,60 @@ from maskbench.tokenizer import TokenizerSpec
 _ARGUMENTS = "maskbench.arguments"
 
 
-class RecordingGroup(click.Group):
+class LazyGroup(click.Group):
+    """Loads a command when it is asked for: some need packages that a machine may lack.
+
+    Args:
+        name: Of the group.
+        places: Of each command `module:attribute`.
+        help: One sentence.
+
+    """
+
+    def __init__(self, name: str, *, places: dict[str, str], help: str) -> None:
+        super().__init__(name, help=help)
+        self._places = places
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order of their definition."""
+        return list(dict.fromkeys([*self._places, *self.commands]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by name. Raises `click.ClickException` if it lacks a package."""
+        if cmd_name in self._places:
+            module, _, attribute = self._places[cmd_name].partition(":")
+            try:
+                self.commands.setdefault(
+                    cmd_name, getattr(importlib.import_module(module), attribute)
+                )
+            except ModuleNotFoundError as error:
+                raise click.ClickException(
+                    f"{cmd_name} needs a package that is not installed: {error.name}; "
+                    "pip install '.[bench]'"
+                ) from error
+        return self.commands.get(cmd_name)
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        try:
+            command = self.get_command(ctx, name)
+        except click.ClickException as error:
+            return error.message
+        return command.get_short_help_str(80) if command else ""
+
+    def load(self) -> dict[str, click.Command]:
+        """Return all commands by name."""
+        context = click.Context(self)
+        found = ((name, self.get_command(context, name)) for name in self.list_commands(context))
+        return {name: command for name, command in found if command is not None}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, also those that lack a package."""
+        rows = [(name, self._short_help(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class RecordingGroup(LazyGroup):
     """Keeps its arguments, because results name the command that made them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -13,15 +13,15 @@ from maskbench import packaged
 from maskbench.data import BUILTIN_CORPUS, Slice
 from maskbench.documents import Whitespace
 from maskbench.engines import known_engines
-from maskbench.tokenizer import BUILTIN_NAME, BYTES_NAME
+from maskbench.tokenizer import BUILTIN_NAME, BYTES_NAME, WIDE_NAME
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Command], Command]
 
 DATA_HELP = "A .jsonl(.xz, .zst) file, or a folder of .json files. Default: the built-in corpus."
 TOKENIZER_HELP = (
-    f"A Hugging Face folder, 'builtin', '{BYTES_NAME}' (one token a byte), or one of "
-    f"{', '.join(packaged.NAMES)}."
+    f"A Hugging Face folder, 'builtin', '{WIDE_NAME}', '{BYTES_NAME}' (one token a byte), or one "
+    f"of {', '.join(packaged.NAMES)}."
 )
 ENGINES_HELP = f"{', '.join(known_engines())}, or module:Class."
 

@@ -19,6 +19,10 @@ from maskbench.errors import InputError
 
 BUILTIN_NAME = "builtin"
 BUILTIN_VOCAB_SIZE = 4096
+WIDE_NAME = "builtin-128k"
+WIDE_VOCAB_SIZE = 128_256
+"""As wide as Llama 3's, where no package carries a vocabulary of that size."""
+
 BYTES_NAME = "bytes"
 """One token for each byte and an end, which makes walks as free as they can be."""
 
@@ -149,6 +153,11 @@ def _resolve(name: str, scratch: Path) -> TokenizerSpec:
         directory = scratch / "builtin-tokenizer"
         train_builtin(directory)
         return describe(directory, name)
+    if name == WIDE_NAME:
+        directory = scratch / "builtin-wide-tokenizer"
+        train_builtin(scratch / "builtin-tokenizer")
+        _widen(scratch / "builtin-tokenizer", directory)
+        return describe(directory, name)
     if name == BYTES_NAME:
         directory = scratch / "bytes-tokenizer"
         _write_bytes(directory)
@@ -162,7 +171,7 @@ def _resolve(name: str, scratch: Path) -> TokenizerSpec:
     if directory.name == "tokenizer.json":
         directory = directory.parent
     if not directory.is_dir():
-        known = ", ".join([BUILTIN_NAME, BYTES_NAME, *packaged.NAMES])
+        known = ", ".join([BUILTIN_NAME, WIDE_NAME, BYTES_NAME, *packaged.NAMES])
         raise TokenizerError(f"tokenizer {name!r}: neither a folder nor one of {known}")
     return describe(directory, directory.name)
 
@@ -208,6 +217,25 @@ def train_builtin(directory: Path) -> None:
     )
     tokenizer.train_from_iterator(_training_texts(), trainer)
     _write(tokenizer, directory)
+
+
+def _widen(narrow: Path, directory: Path) -> None:
+    """Write a tokenizer with more tokens: each joins two of letters, the commonest first."""
+    state = _read_object(narrow / "tokenizer.json")
+    vocabulary, merges = state["model"]["vocab"], state["model"]["merges"]
+    # `Ġ` is a space.
+    words = [p for p in vocabulary if p.removeprefix("Ġ").isascii() and p[1:].isalpha()]
+    ends = [piece for piece in words if piece.isascii() and piece.isalpha()]
+    for total in range(len(words) + len(ends)):
+        for first in range(max(0, total - len(ends) + 1), min(total + 1, len(words))):
+            left, right = words[first], ends[total - first]
+            if left + right not in vocabulary:
+                vocabulary[left + right] = len(vocabulary)
+                merges.append([left, right])
+                if len(vocabulary) == WIDE_VOCAB_SIZE:
+                    _write(tokenizers.Tokenizer.from_str(json.dumps(state)), directory)
+                    return
+    raise TokenizerError(f"the built-in corpus has too few words for {WIDE_VOCAB_SIZE} tokens")
 
 
 def _write_bytes(directory: Path) -> None:

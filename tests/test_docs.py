@@ -17,6 +17,7 @@ import ffwd.chat
 import ffwd.tools
 from ffwd.adapters import sglang, vllm
 from maskbench.__main__ import main as maskbench
+from maskbench.commands import LazyGroup
 from maskbench.engines import known_engines
 
 DOCS = ROOT / "docs"
@@ -183,8 +184,8 @@ def test_commands_of_the_benchmark_are_there() -> None:
                 continue
             command: click.Command = maskbench
             arguments = re.split(r"[\s=]+", rest.partition("#")[0].strip())
-            while isinstance(command, click.Group) and arguments and arguments[0] != "--help":
-                known = command.commands.get(arguments.pop(0))
+            while isinstance(command, LazyGroup) and arguments and arguments[0] != "--help":
+                known = command.load().get(arguments.pop(0))
                 if known is None:
                     wrong.append((page.name, line))
                     break

@@ -225,8 +225,10 @@ def test_an_import_loads_nothing_optional(module: str, tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     loaded = set(report.split())
-    assert {"ffwd", "numpy"} <= loaded
+    assert "ffwd" in loaded
     assert loaded.isdisjoint(OPTIONAL), loaded & set(OPTIONAL)
+    # NumPy takes most of a tenth of a second, and only masks and GGUF need it.
+    assert "numpy" not in loaded or module == "ffwd.cli"
 
 
 def test_optional_packages_can_be_seen(tmp_path: Path) -> None:

@@ -244,9 +244,20 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     "maskbench.speed.processors": PythonLayer(
         folder="maskbench/speed/processors",
         eager=frozenset(
-            {"ffwd", "ffwd.adapters.transformers", "maskbench", "numpy", "click", "rich", "torch"}
+            {"ffwd", "ffwd.adapters.logits", "ffwd.adapters.transformers", "maskbench"}
+            | {"numpy", "click", "rich", "torch"}
         ),
         lazy=frozenset({"transformers", "xgrammar", "llguidance"}),
+        public_only=True,
+    ),
+    # Beside a model; its command loads the rest only when it is called.
+    "maskbench.speed.gpu": PythonLayer(
+        folder="maskbench/speed/gpu",
+        eager=frozenset(
+            {"ffwd", "ffwd.adapters.logits", "maskbench", "maskbench.speed.logits"}
+            | {"maskbench.speed.processors", "numpy", "click", "torch", "transformers"}
+        ),
+        lazy=frozenset({"maskbench.report.html"}),
         public_only=True,
     ),
     # Trains the model in the box; its command loads the rest only when it is called.

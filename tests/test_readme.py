@@ -13,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import ffwd
 import ffwd.model
 import ffwd.tokenizer
-from maskbench.__main__ import run_command
+from maskbench.runs.command import run_command
 from maskbench.tokenizer import describe, train_builtin
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,6 +18,7 @@ from functools import partial
 
 import torch
 
+from ffwd.adapters.logits import StagedBitmask, to_device
 from ffwd.adapters.server.errors import ApiError, internal, late, stopping
 from ffwd.adapters.server.lanes import Job, ReplacingLane, heavy_lane
 from ffwd.adapters.server.metrics import ServerMetrics
@@ -89,6 +90,8 @@ class Scheduler:
         self._settled = False
         """Whether tokens were settled since the round began."""
         self._stopping = False
+        self._staged: StagedBitmask | None = None
+        """Where the masks of a pass are put together; grows with the batch."""
         self._fast = ReplacingLane("mask", options.mask_threads)
         self._slow = heavy_lane("mask", _SLOW_THREADS)
         self._thread = threading.Thread(target=self._run, name="ffwd-model", daemon=True)
@@ -346,7 +349,7 @@ class Scheduler:
         for row in rows:
             if not texts[row].ready:
                 texts[row].logits = logits[row].clone()
-        self._choose([texts[row] for row in now], logits[now])
+        self._choose([texts[row] for row in now], _rows(logits, now))
 
     def _choose(self, texts: list[Text], logits: torch.Tensor) -> None:
         """Choose the next token of each text that goes on."""
@@ -357,8 +360,16 @@ class Scheduler:
             return
         whole = [texts[row] for row in rows]
         masks = [text.mask for text in whole if text.mask is not None]
+        staged = self._staged
+        if staged is None or staged.rows < len(masks) or staged.device != logits.device:
+            staged = StagedBitmask(2 * len(masks), self._vocab_size, logits.device)
+            self._staged = staged
         tokens = choose(
-            logits[rows], masks, [text.sampling for text in whole], vocab_size=self._vocab_size
+            _rows(logits, rows),
+            masks,
+            [text.sampling for text in whole],
+            vocab_size=self._vocab_size,
+            staged=staged,
         )
         going: list[Text] = []
         chosen: list[int | None] = []
@@ -421,3 +432,10 @@ class Scheduler:
         self._running.clear()
         self._work.clear()
         self._model.release()
+
+
+def _rows(logits: torch.Tensor, rows: list[int]) -> torch.Tensor:
+    """Return rows of logits, in order, without waiting for the device."""
+    if len(rows) == len(logits):
+        return logits
+    return logits[to_device(torch.tensor(rows, dtype=torch.long), logits.device)]

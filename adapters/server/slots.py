@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers import ModelError
 
 _COLUMNS = 256
@@ -144,7 +145,9 @@ class SlotModel:
                 "layers are full_attention or sliding_attention"
             )
         parameters = inspect.signature(model.forward).parameters
-        missing = {"position_ids", "past_key_values", "attention_mask"} - set(parameters)
+        # transformers renames it in 5.24.
+        self._cache_name = "cache" if "cache" in parameters else "past_key_values"
+        missing = {"position_ids", self._cache_name, "attention_mask"} - set(parameters)
         if missing:
             raise UnsupportedModelError(
                 f"{type(model).__name__} takes no {', '.join(sorted(missing))}, which texts of "
@@ -185,22 +188,25 @@ class SlotModel:
         now = self._pass
         now.last = slots[-1] + 1
         adjacent = now.last - slots[0] == rows
-        places = torch.tensor(slots)
-        now.read = slice(slots[0], now.last) if adjacent else places.to(self.device)
+        named = torch.tensor(slots)
         now.columns = max(start + len(chunk) for start, chunk in zip(held, chunks, strict=True))
-        now.slots = places[found[:, 0]].to(self.device)
-        now.rows = found[:, 0].to(self.device)
-        now.places = found[:, 1].to(self.device)
-        now.positions = positions[real].to(self.device)
-        positions = positions.to(self.device)
+        # One copy, which nothing waits for.
+        parts = [named, named[found[:, 0]], found[:, 0], found[:, 1], positions[real]]
+        parts += [ids.flatten(), positions.flatten()]
+        there = to_device(torch.cat(parts), self.device)
+        named, now.slots, now.rows, now.places, now.positions, ids, positions = there.split(
+            [len(part) for part in parts]
+        )
+        ids, positions = ids.view(rows, width), positions.view(rows, width)
+        now.read = slice(slots[0], now.last) if adjacent else named
         options = {"logits_to_keep": 1} if self._last_only else {}
         outputs = self._model(
-            input_ids=ids.to(self.device),
+            input_ids=ids,
             attention_mask=self._masks(positions, now.columns),
             position_ids=positions,
-            past_key_values=self._cache,
             use_cache=True,
             return_dict=True,
+            **{self._cache_name: self._cache},
             **options,
         )
         self.forward_passes += 1

@@ -56,12 +56,16 @@ class GrammarBatchProcessor(ContinuousBatchingLogitsProcessor):
         int32_tensor.fill_(0)
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
-        """Bring the matchers up to date and fill the masks of the next step.
+        """Bring the matchers up to date and begin to fill the masks of the next step.
+
+        On an accelerator they are filled while the model runs.
 
         Returns:
             An argument for each request, as transformers asks for one; it is not read.
 
         """
+        # Where prompts are processed in parts, the model may not have asked for the last masks.
+        self._mask.wait()
         count = len(requests_with_new_token)
         if count > self._mask.rows:
             self._mask = ScoreMask(self._vocabulary, max(count, 2 * self._mask.rows))
@@ -79,7 +83,11 @@ class GrammarBatchProcessor(ContinuousBatchingLogitsProcessor):
                 self._mask.set_ended(index)
             else:
                 masked.append((index, state, row))
-        self._fill(masked)
+        self._mask.start(
+            [row.matcher for _, _, row in masked],
+            [index for index, _, _ in masked],
+            failed=lambda place, error: _fail(masked[place][1], error),
+        )
         return torch.zeros(count, dtype=torch.int32)
 
     def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
@@ -150,23 +158,6 @@ class GrammarBatchProcessor(ContinuousBatchingLogitsProcessor):
             )
         start = _started(grammar, prompt)
         return Row(start.matcher(canonical=canonical or None, max_tokens=max_tokens))
-
-    def _fill(self, masked: list[tuple[int, Any, Row]]) -> None:
-        try:
-            self._mask.fill(
-                [row.matcher for _, _, row in masked], [index for index, _, _ in masked]
-            )
-        except FfwdError:
-            # One of them failed: fill each separately, so that the others continue.
-            for index, state, row in masked:
-                self._fill_one(index, state, row)
-
-    def _fill_one(self, index: int, state: Any, row: Row) -> None:
-        try:
-            self._mask.fill([row.matcher], [index])
-        except FfwdError as error:
-            _fail(state, error)
-            self._mask.set_ended(index)
 
     def _text(self, token: int) -> bytes | None:
         known = 0 <= token < self._vocabulary.vocab_size

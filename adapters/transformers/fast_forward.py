@@ -6,12 +6,14 @@ It has no model. `ForcedRows` owns the ids, the matchers, the masks and the stop
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from transformers import StoppingCriteriaList
 from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria
 
 from ffwd import Matcher, Vocabulary
+from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers.errors import RefusedTokenError
 from ffwd.adapters.transformers.mask import ScoreMask
 from ffwd.adapters.transformers.report import TokenTrace
@@ -56,11 +58,13 @@ class FastForward:
 class TokenStops:
     """Stopping criteria, asked after every token of a row.
 
+    Others than the two below see ids on the device of the model, as in `generate()`.
     Length and end tokens are looked at directly; all others get the ids of the one row, up to
     and including the token, as `generate()` would show them.
     """
 
-    def __init__(self, criteria: StoppingCriteriaList) -> None:
+    def __init__(self, criteria: StoppingCriteriaList, device: torch.device) -> None:
+        self._device = device
         self._max_length: int | None = None
         self._end_tokens: frozenset[int] = frozenset()
         self._others = StoppingCriteriaList()
@@ -81,7 +85,10 @@ class TokenStops:
             return True
         if token in self._end_tokens:
             return True
-        return bool(self._others) and bool(self._others(ids, None).all())
+        if not self._others:
+            return False
+        on_device: Any = to_device(ids, self._device)
+        return bool(self._others(on_device, None).all())
 
 
 @dataclass
@@ -123,6 +130,9 @@ class ForcedRows:
         recorders: Sequence[Recorder] | None = None,
     ) -> None:
         count, length = prompt.shape
+        self._device = prompt.device
+        # The host decides what follows, so the ids are in its memory.
+        prompt = prompt.cpu()
         self._rows = [
             _ForcedRow(matcher, length)
             for matcher in prompted_matchers(
@@ -135,6 +145,10 @@ class ForcedRows:
         self._pad_token = pad_token
         self._trace = trace
         self._recorders = recorders
+        bpe = vocabulary.bpe
+        # Where forcing finds all that is forced, a mask seldom has one token only.
+        forces_all = options == FastForward() and bpe is not None and bpe.exact
+        self._overlaps = self._device.type != "cpu" and forces_all and recorders is None
         # The time of the model and of sampling starts here.
         self._left = time.perf_counter_ns()
         self._prompt_length = length
@@ -157,8 +171,8 @@ class ForcedRows:
         return self._rows[row].length
 
     def ids(self, length: int) -> torch.Tensor:
-        """Return the first ids of all rows: [rows, length]. Shorter rows are padded."""
-        return self._ids[:, :length]
+        """Return the first ids of all rows on the device: [rows, length]. Shorter are padded."""
+        return to_device(self._ids[:, :length], self._device)
 
     def mark_prompt_in_cache(self, length: int) -> None:
         """Set how many ids of the prompt the cache already holds."""
@@ -167,6 +181,8 @@ class ForcedRows:
 
     def take_pending(self) -> list[torch.Tensor]:
         """Return the ids of each row that the cache does not hold, and count them as held.
+
+        They are in the processor's memory.
 
         Finished rows have only their prompt, in the first pass, so that no row of the cache is
         all padding: nothing is ever sampled after them.
@@ -179,7 +195,9 @@ class ForcedRows:
         return pending
 
     def advance(self, sampled: dict[int, int]) -> list[list[int]]:
-        """Append sampled tokens, then all that is forced, and compute the masks after them.
+        """Append sampled tokens, then all that is forced, and begin the masks after them.
+
+        On an accelerator these are filled while the next forward pass runs.
 
         Args:
             sampled: Row to token; rows without a token (at the start) are only forced.
@@ -201,10 +219,15 @@ class ForcedRows:
             appended[index] += self._append(index, [token], forced=False, allowed=allowed)
             self._note_sampled(index, token, model // len(sampled), begun)
         open_rows = self.active
+        later: list[int] = []
         while open_rows:
             for index in open_rows:
                 appended[index] += self._force(index)
             open_rows = [index for index in open_rows if not self._rows[index].finished]
+            if self._overlaps:
+                soon = {i for i in open_rows if _may_be_alone(self._rows[i].matcher)}
+                later += [index for index in open_rows if index not in soon]
+                open_rows = [index for index in open_rows if index in soon]
             begun = time.perf_counter_ns()
             self.mask.fill([self._rows[index].matcher for index in open_rows], open_rows)
             self.masks += len(open_rows)
@@ -222,9 +245,21 @@ class ForcedRows:
                 if not self._rows[index].finished:
                     alone.append(index)
             open_rows = alone
+        self.masks += len(later)
         self._left = time.perf_counter_ns()
         self.nanoseconds += self._left - started - (self._recording_nanoseconds - before)
+        if later:
+            self._start(later)
         return appended
+
+    def _start(self, rows: list[int]) -> None:
+        """Fill the masks of rows beside the forward pass; the time counts all the same."""
+        started = time.perf_counter_ns()
+
+        def filled() -> None:
+            self.nanoseconds += time.perf_counter_ns() - started
+
+        self.mask.start([self._rows[row].matcher for row in rows], rows, filled=filled)
 
     def _force(self, row: int) -> list[int]:
         """Append all that is forced, or as much as the options allow at a time."""
@@ -296,7 +331,8 @@ class ForcedRows:
 
     def sequences(self) -> torch.Tensor:
         """Return prompt and generated ids: [rows, longest], padded on the right."""
-        return self._ids[:, : max(row.length for row in self._rows)].clone()
+        found = self._ids[:, : max(row.length for row in self._rows)].clone()
+        return to_device(found, self._device)
 
     def _append(
         self, index: int, tokens: list[int], *, forced: bool, allowed: int | None
@@ -337,6 +373,12 @@ class ForcedRows:
             grown = self._ids.new_full((count, width + max(short, width)), self._pad_token)
             grown[:, :width] = self._ids
             self._ids = grown
-        self._ids[index, start : start + len(tokens)] = torch.tensor(
-            tokens, dtype=self._ids.dtype, device=self._ids.device
-        )
+        self._ids[index, start : start + len(tokens)] = torch.tensor(tokens, dtype=self._ids.dtype)
+
+
+def _may_be_alone(matcher: Matcher) -> bool:
+    """Return whether a mask may have one token only, of a matcher that forces no more.
+
+    Such a token is the end, or begins with the only byte that may come.
+    """
+    return matcher.is_accepting() or bool(matcher.forced_bytes(1))

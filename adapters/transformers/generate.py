@@ -9,10 +9,11 @@ from transformers.generation import logits_process
 from transformers.generation.streamers import BaseStreamer
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
+from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers.errors import NoTokenLeftError, UnsupportedGenerationError
 from ffwd.adapters.transformers.fast_forward import FastForward, ForcedRows, TokenStops
 from ffwd.adapters.transformers.mask import ScoreMask
-from ffwd.adapters.transformers.model import ChunkedModel
+from ffwd.adapters.transformers.model import CACHE, ChunkedModel
 from ffwd.adapters.transformers.processor import GrammarLogitsProcessor
 from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
 from ffwd.adapters.transformers.rows import GrammarBatch, GrammarOrStart
@@ -32,6 +33,9 @@ _SAMPLING_WARPERS = (
     logits_process.EtaLogitsWarper,
     logits_process.LogitNormalization,
 )
+
+# In place of a token: every allowed one has the score -inf; the scores are no numbers.
+_LOST, _NOT_A_NUMBER = -1, -2
 
 
 def fast_forward_generate(
@@ -118,7 +122,7 @@ def fast_forward_generate(
         grammars,
         input_ids,
         vocabulary=batch.vocabulary,
-        stops=TokenStops(stopping_criteria),
+        stops=TokenStops(stopping_criteria, input_ids.device),
         options=fast_forward or FastForward(),
         canonical=canonical,
         max_tokens=_max_tokens(generation_config, input_ids) if complete else None,
@@ -152,7 +156,7 @@ def fast_forward_generate(
     if generation_config.return_dict_in_generate:
         # The annotation of transformers is the class of an old tensor type.
         typed: Any = sequences
-        return GenerateDecoderOnlyOutput(sequences=typed, past_key_values=chunked.cache)
+        return GenerateDecoderOnlyOutput(sequences=typed, **{CACHE: chunked.cache})
     return sequences
 
 
@@ -175,30 +179,51 @@ def _decode(
         if not active:
             break
         logits = chunked.logits(rows.take_pending())
-        scores = _process(logits, rows, active, processors)
+        scores, lost = _process(logits, rows, active, processors)
         rows.note_scores(active, logits, scores)
-        if do_sample:
-            chosen = torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)
-        else:
-            chosen = torch.argmax(scores, dim=-1)
-        appended = rows.advance(dict(zip(active, chosen.tolist(), strict=True)))
+        chosen = _choose(scores, lost, do_sample=do_sample)
+        if _LOST in chosen:
+            raise NoTokenLeftError(row=active[chosen.index(_LOST)])
+        if _NOT_A_NUMBER in chosen:
+            row = active[chosen.index(_NOT_A_NUMBER)]
+            raise RuntimeError(f"the model's scores of row {row} have NaN or infinity")
+        appended = rows.advance(dict(zip(active, chosen, strict=True)))
     if streamer is not None:
         streamer.end()
 
 
+def _choose(scores: torch.Tensor, lost: torch.Tensor, *, do_sample: bool) -> list[int]:
+    """Return the next token of each row, or why it has none.
+
+    The device is asked once, for everything: each question would wait until it is done.
+    """
+    if do_sample:
+        probabilities = torch.softmax(scores, dim=-1)
+        # As multinomial() draws, which asks the device whether these are probabilities.
+        shares = probabilities / torch.empty_like(probabilities).exponential_(1)
+        chosen = torch.argmax(shares, dim=-1)
+        of_chosen = shares.gather(1, chosen.unsqueeze(1)).squeeze(1)
+        chosen = torch.where(torch.isnan(of_chosen), _NOT_A_NUMBER, chosen)
+    else:
+        chosen = torch.argmax(scores, dim=-1)
+    found: list[int] = torch.where(lost, _LOST, chosen).tolist()
+    return found
+
+
 def _process(
     logits: torch.Tensor, rows: ForcedRows, active: list[int], processors: LogitsProcessorList
-) -> torch.Tensor:
-    """Return the processed scores of the active rows: [active, width].
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the scores of the active rows [active, width], and which have no token left [active].
 
     Processors may count tokens, so a row is shown at its own length. The mask does not.
     """
     if len(processors) == 1:
         masked = rows.mask.apply(logits, in_place=not rows.records)
-        lost = set(rows.mask.starved(masked)).intersection(active)
-        if lost:
-            raise NoTokenLeftError(row=min(lost))
-        return masked if len(active) == len(logits) else masked[active]
+        lost = rows.mask.lost(masked)
+        if len(active) == len(logits):
+            return masked, lost
+        index = to_device(torch.tensor(active), logits.device)
+        return masked[index], lost[index]
     scores = torch.empty((len(active), logits.shape[1]), dtype=logits.dtype, device=logits.device)
     # Some releases of transformers annotate processors with the classes of an old tensor type.
     untyped: Any = logits
@@ -208,11 +233,8 @@ def _process(
         for place, row in enumerate(active):
             if rows.length(row) == length:
                 scores[place] = processed[row]
-    # NaN passes: it is the model's fault, and multinomial() names it.
-    starved = (scores.amax(dim=-1) == -torch.inf).tolist()
-    if any(starved):
-        raise NoTokenLeftError(row=active[starved.index(True)])
-    return scores
+    # NaN is no missing token: it is the model's fault.
+    return scores, scores.amax(dim=-1) == -torch.inf
 
 
 class _ApplyMask(logits_process.LogitsProcessor):

@@ -1,14 +1,14 @@
 """Token bitmasks onto a tensor of scores, without a loop over the vocabulary."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 import ffwd
-from ffwd import Matcher, Vocabulary, VocabularyError
-from ffwd.adapters.logits import apply_token_bitmask_inplace
+from ffwd import FfwdError, Matcher, Vocabulary, VocabularyError
+from ffwd.adapters.logits import StagedBitmask
 from ffwd.adapters.logits.torch_bitmask import blocked_columns
 
 _WORD_BITS = 32
@@ -28,62 +28,99 @@ class ScoreMask:
 
     def __init__(self, vocabulary: Vocabulary, rows: int) -> None:
         self._vocab_size = vocabulary.vocab_size
-        self._bits: np.ndarray[Any, np.dtype[np.int32]] = ffwd.allocate_bitmask(
-            rows, self._vocab_size
-        )
-        self._ended = np.zeros(self._bits.shape[1], dtype=np.int32)
+        # The scores say on which device they are.
+        self._staged = StagedBitmask(rows, self._vocab_size, torch.device("cpu"))
+        self._ended = np.zeros(self._staged.bits.shape[1], dtype=np.int32)
         for token in vocabulary.eos_token_ids:
             word, bit = divmod(token, _WORD_BITS)
             self._ended.view(np.uint32)[word] |= np.uint32(1 << bit)
         self._free: set[int] = set()
         self.rows = rows
         self._starved: list[int] | None = []
-        self._pinned: torch.Tensor | None = None
-        self._copied: Any = None
 
     def fill(self, matchers: Sequence[Matcher], rows: Sequence[int]) -> None:
         """Write each matcher's mask to its row, in parallel."""
-        self._wait_for_copy()
         if rows:
-            ffwd.fill_bitmasks(matchers, self._bits, rows=rows)
+            ffwd.fill_bitmasks(matchers, self._staged.writable(), rows=rows)
             if self._free:
                 self._free.difference_update(rows)
 
+    def start(
+        self,
+        matchers: Sequence[Matcher],
+        rows: Sequence[int],
+        *,
+        failed: Callable[[int, FfwdError], object] | None = None,
+        filled: Callable[[], None] | None = None,
+    ) -> None:
+        """Fill rows as `fill` does, on an accelerator beside the forward pass.
+
+        Args:
+            matchers: Not to be used before the masks are.
+            rows: One for each matcher.
+            failed: Receives the place of a matcher that has no mask, and its error; the row then
+                allows only end tokens. Without it the error is raised where the masks are used.
+            filled: Called afterwards, in the thread that has filled them.
+
+        """
+        self._free.difference_update(rows)
+
+        def fill(bits: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+            try:
+                if rows:
+                    ffwd.fill_bitmasks(matchers, bits, rows=rows)
+            except FfwdError:
+                if failed is None:
+                    raise
+                # One of them failed: fill each by itself, so that the others continue.
+                for place, (matcher, row) in enumerate(zip(matchers, rows, strict=True)):
+                    error = _error_of(matcher, bits, row)
+                    if error is not None:
+                        bits[row] = self._ended
+                        failed(place, error)
+            if filled is not None:
+                filled()
+
+        self._staged.start(fill)
+
+    def wait(self) -> None:
+        """Wait until masks that were started are filled, and raise what failed."""
+        _ = self._staged.bits
+
     def set_only(self, row: int, token: int) -> None:
         """Allow one token in a row."""
-        self._wait_for_copy()
         word, bit = divmod(token, _WORD_BITS)
-        self._bits[row] = 0
-        self._bits[row].view(np.uint32)[word] = np.uint32(1 << bit)
+        bits = self._staged.writable()[row]
+        bits[:] = 0
+        bits.view(np.uint32)[word] = np.uint32(1 << bit)
         self._free.discard(row)
 
     def set_free(self, row: int) -> None:
         """Allow every token in a row."""
-        self._wait_for_copy()
-        self._bits[row] = -1
+        self._staged.writable()[row] = -1
         self._free.add(row)
 
     def set_ended(self, row: int) -> None:
         """Allow only end tokens in a row."""
-        self._wait_for_copy()
-        self._bits[row] = self._ended
+        self._staged.writable()[row] = self._ended
         self._free.discard(row)
 
     def count(self, row: int) -> int:
         """Return the number of tokens allowed in a row."""
-        return int.from_bytes(self._bits[row].tobytes(), "little").bit_count()
+        return int.from_bytes(self._staged.bits[row].tobytes(), "little").bit_count()
 
     def bits(self, row: int) -> np.ndarray[Any, np.dtype[np.int32]]:
         """Return the bitmask of a row, which the next `fill` overwrites."""
-        found: np.ndarray[Any, np.dtype[np.int32]] = self._bits[row]
+        found: np.ndarray[Any, np.dtype[np.int32]] = self._staged.bits[row]
         return found
 
     def only_token(self, row: int) -> int | None:
         """Return the token if a row allows exactly one."""
-        words = np.flatnonzero(self._bits[row])
+        bits = self._staged.bits[row]
+        words = np.flatnonzero(bits)
         if len(words) != 1:
             return None
-        word = int(self._bits[row, words[0]]) & 0xFFFFFFFF
+        word = int(bits[words[0]]) & 0xFFFFFFFF
         if word & (word - 1):
             return None
         return int(words[0]) * _WORD_BITS + word.bit_length() - 1
@@ -108,21 +145,23 @@ class ScoreMask:
                 " build it with vocab_size= of this model's configuration"
             )
         self._starved = None
-        bits = self._bits if scores.is_cpu else self._to_device(scores.device)
+        if scores.device != self._staged.device:
+            staged = StagedBitmask(self.rows, self._vocab_size, scores.device)
+            staged.writable()[:] = self._staged.bits
+            self._staged = staged
         count = scores.shape[0]
         free = sorted(row for row in self._free if row < count)
         if scores.requires_grad and torch.is_grad_enabled():
             # Not in place, so that a gradient goes through.
-            blocked = blocked_columns(torch.as_tensor(bits[:count]), self._vocab_size, width)
+            bits = torch.from_numpy(self._staged.bits[:count]).to(scores.device)
+            blocked = blocked_columns(bits, self._vocab_size, width)
             blocked[free] = False
             return scores.masked_fill(blocked, -torch.inf)
         # The mask of a free row allows every token, but not the columns past them.
-        rows = None
-        if free or count < self.rows:
-            rows = [row for row in range(count) if row not in self._free]
+        rows = [row for row in range(count) if row not in self._free] if free else None
         if not scores.is_cpu:
             masked = scores if in_place else scores.clone(memory_format=torch.contiguous_format)
-            apply_token_bitmask_inplace(masked, bits, rows, vocab_size=self._vocab_size)
+            self._staged.apply(masked, rows)
             return masked
         given = scores.detach()
         if in_place:
@@ -133,7 +172,7 @@ class ScoreMask:
             if free:
                 masked[free] = source[free]
         self._starved = ffwd.apply_token_bitmask_inplace(
-            masked, bits, rows, source=source, vocab_size=self._vocab_size
+            masked, self._staged.bits[:count], rows, source=source, vocab_size=self._vocab_size
         )
         return scores if in_place else masked
 
@@ -141,26 +180,27 @@ class ScoreMask:
         """Return the rows without a token to choose, of the scores that `apply` has returned last.
 
         Those in which all scores that a mask allows are -inf. NaN is a score. On an accelerator
-        this waits for the device.
+        this waits for the device; `lost` does not.
         """
         if self._starved is None:
-            lost = masked.amax(dim=-1) == -torch.inf
-            self._starved = torch.nonzero(lost).flatten().tolist()
+            self._starved = torch.nonzero(self.lost(masked)).flatten().tolist()
         return self._starved
 
-    def _to_device(self, device: torch.device) -> torch.Tensor:
-        if device.type != "cuda":
-            return torch.from_numpy(self._bits).to(device)
-        if self._pinned is None:
-            # From here on the masks are filled straight into page-locked memory.
-            self._pinned = torch.from_numpy(self._bits).pin_memory()
-            self._bits = self._pinned.numpy()
-        moved = self._pinned.to(device, non_blocking=True)
-        self._copied = torch.cuda.current_stream(device).record_event()
-        return moved
+    def lost(self, masked: torch.Tensor) -> torch.Tensor:
+        """Return whether each row is `starved`, bool [rows] on the device of the scores."""
+        if self._starved is None:
+            return masked.amax(dim=-1) == -torch.inf
+        lost = torch.zeros(len(masked), dtype=torch.bool)
+        lost[self._starved] = True
+        return lost
 
-    def _wait_for_copy(self) -> None:
-        # The copy reads page-locked memory while the host runs on: overwrite it only afterwards.
-        if self._copied is not None:
-            self._copied.synchronize()
-            self._copied = None
+
+def _error_of(
+    matcher: Matcher, bits: np.ndarray[Any, np.dtype[np.int32]], row: int
+) -> FfwdError | None:
+    """Write a matcher's mask to a row, and return what prevents it."""
+    try:
+        matcher.fill_bitmask(bits, row)
+    except FfwdError as error:
+        return error
+    return None

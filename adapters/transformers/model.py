@@ -5,13 +5,23 @@ column is every row's last token. The padding stays in the cache as a hole of th
 Position ids are explicit, so that the model never counts the holes.
 """
 
+import dataclasses
 import inspect
 from typing import Any
 
 import torch
 from transformers import DynamicCache
+from transformers.generation.utils import GenerateDecoderOnlyOutput
 
+from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers.errors import UnsupportedGenerationError
+
+CACHE = (
+    "cache"
+    if any(field.name == "cache" for field in dataclasses.fields(GenerateDecoderOnlyOutput))
+    else "past_key_values"
+)
+"""The name of the KV cache in arguments and outputs; transformers renames it in 5.24."""
 
 
 class ChunkedModel:
@@ -33,7 +43,7 @@ class ChunkedModel:
     ) -> None:
         rows, length = prompt.shape
         extra = dict(model_kwargs)
-        self.cache = extra.pop("past_key_values", None)
+        self.cache = extra.pop(CACHE, None)
         attention_mask: torch.Tensor | None = extra.pop("attention_mask", None)
         position_ids: torch.Tensor | None = extra.pop("position_ids", None)
         _check_inputs(self.cache, position_ids, extra)
@@ -43,31 +53,40 @@ class ChunkedModel:
         self.cached = int(self.cache.get_seq_length())
         if self.cached >= length:
             raise UnsupportedGenerationError(
-                "past_key_values",
+                CACHE,
                 f"it holds {self.cached} tokens and the prompt has {length}; give the whole"
                 " prompt, longer than the cache",
             )
         self._model = model
         self._extra = extra
         self._pad_token = pad_token
-        self._prompt_positions = _positions(position_ids, prompt)
+        self._device = prompt.device
+        # Chunks are put together in the processor's memory and copied at once.
+        self._prompt_positions = _positions(position_ids, prompt).cpu()
         self._next_positions: list[int] = (self._prompt_positions[:, -1] + 1).tolist()
         # None as long as every column of the cache is a real token of every row.
         self._cache_mask = None if attention_mask is None else attention_mask[:, : self.cached]
-        self._prompt_mask = attention_mask
+        self._prompt_mask = None if attention_mask is None else attention_mask.cpu()
+        config = model.config.get_text_config(decoder=True)
+        # Other kinds of attention, and positions by ALiBi, take masks of two axes.
+        self._ready_masks = (
+            rows > 1
+            and getattr(config, "_attn_implementation", None) == "sdpa"
+            and not getattr(config, "alibi", False)
+        )
         self.forward_passes = 0
 
     def logits(self, pending: list[torch.Tensor]) -> torch.Tensor:
         """Feed the new ids of each row; return float32 logits [rows, width] after the last ones.
 
-        The first call brings the prompt, without what the cache held, and may bring more.
+        `pending` is in the processor's memory. The first call brings the prompt, without what the
+        cache held, and may bring more.
         Rows without new ids get arbitrary logits.
         """
         rows, width = len(pending), max(len(ids) for ids in pending)
-        device = pending[0].device
-        ids = torch.full((rows, width), self._pad_token, dtype=torch.long, device=device)
-        mask = torch.zeros_like(ids)
-        positions = torch.zeros_like(ids)
+        chunk = torch.zeros((3, rows, width), dtype=torch.long)
+        ids, mask, positions = chunk
+        ids.fill_(self._pad_token)
         first_call = self.forward_passes == 0
         prompt_part = self._prompt_positions.shape[1] - self.cached if first_call else 0
         for row, new in enumerate(pending):
@@ -83,14 +102,13 @@ class ChunkedModel:
                 start = stop
             mask[row, start:] = 1
             following = self._next_positions[row] + width - start
-            positions[row, start:] = torch.arange(
-                self._next_positions[row], following, device=device
-            )
+            positions[row, start:] = torch.arange(self._next_positions[row], following)
             self._next_positions[row] = following
         holes = any(len(new) < width for new in pending)
+        ids, mask, positions = to_device(chunk, self._device)
         logits = self._forward(ids, self._whole_mask(mask, holes), positions)
         self.forward_passes += 1
-        return logits[:, -1].to(copy=True, dtype=torch.float32, device=device)
+        return logits[:, -1].to(copy=True, dtype=torch.float32, device=self._device)
 
     def _whole_mask(self, chunk: torch.Tensor, holes: bool) -> torch.Tensor | None:
         """Append the chunk's columns to the mask of the cache."""
@@ -101,7 +119,15 @@ class ChunkedModel:
             past = int(self.cache.get_seq_length())
             self._cache_mask = chunk.new_ones((chunk.shape[0], past))
         self._cache_mask = torch.cat([self._cache_mask.to(chunk.dtype), chunk], dim=1)
-        return self._cache_mask
+        if not self._ready_masks:
+            return self._cache_mask
+        # transformers would ask the device whether there are holes.
+        width, columns = chunk.shape[1], self._cache_mask.shape[1]
+        seen = torch.ones((width, columns), dtype=torch.bool, device=chunk.device)
+        seen = seen.tril(columns - width)
+        # Padding sees itself, because attention to nothing is no number.
+        itself = seen.triu(columns - width)
+        return seen & self._cache_mask.bool()[:, None, None, :] | itself
 
     def _forward(
         self, ids: torch.Tensor, mask: torch.Tensor | None, positions: torch.Tensor
@@ -109,14 +135,14 @@ class ChunkedModel:
         first_call = self.forward_passes == 0
         inputs = self._model.prepare_inputs_for_generation(
             ids,
-            past_key_values=self.cache,
             attention_mask=mask,
             position_ids=positions if self._takes_positions else None,
             is_first_iteration=first_call,
+            **{CACHE: self.cache},
             **self._extra,
         )
         outputs = self._model(**inputs, return_dict=True)
-        self.cache = outputs.past_key_values
+        self.cache = getattr(outputs, CACHE)
         logits: torch.Tensor = outputs.logits
         return logits
 

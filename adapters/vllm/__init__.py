@@ -7,7 +7,7 @@ the entry point in `vllm.platform_plugins`. Nothing of vLLM is imported before.
 
 import logging
 
-SUPPORTED_VERSIONS = ((0, 32), (0, 33))
+SUPPORTED_VERSIONS = ((0, 31), (0, 32), (0, 33))
 """The minor versions of vLLM that this adapter is tested with."""
 
 _logger = logging.getLogger("vllm.plugins.ffwd")
@@ -46,11 +46,17 @@ def announce() -> None:
     """
     import vllm
 
+    from ffwd.adapters.vllm.naming import CONFIG_MODULE, when_imported
+
+    if minor_version(vllm.__version__) in SUPPORTED_VERSIONS:
+        when_imported(CONFIG_MODULE, _name)
+
+
+def _name() -> None:
     try:
         from ffwd.adapters.vllm.naming import extend_config
 
-        if minor_version(vllm.__version__) in SUPPORTED_VERSIONS:
-            extend_config(register=register)
+        extend_config(register=register)
     except Exception:
         _logger.debug("LLM(...) does not know ffwd before it is registered", exc_info=True)
 
@@ -65,7 +71,8 @@ def minor_version(version: str) -> tuple[int, int] | None:
 
 def supported() -> str:
     """Return the supported versions, for people."""
-    return "vLLM " + " and ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
+    *others, last = (f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
+    return f"vLLM {', '.join(others)} and {last}"
 
 
 def _refuse(reason: str) -> None:

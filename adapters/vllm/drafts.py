@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ffwd import FfwdError
+from ffwd.adapters.vllm.bounds import grammar_bounds, knows_two_bounds
 
 NAME = "ffwd.adapters.vllm_drafts.ForcedDrafts"
 """What people write in `speculative_config`."""
@@ -86,7 +87,7 @@ def install(manager: type, grammar_class: type[ForcingGrammar]) -> None:
     """Have a class of vLLM's `StructuredOutputManager` replace the drafts of `ForcedDrafts`.
 
     Drafts of every other proposer are left to the manager. So is the runner V2, whose filler alone
-    is cut off. A second call does nothing.
+    is cut off, except in vLLM 0.31. A second call does nothing.
 
     Args:
         manager: `vllm.v1.structured_output.StructuredOutputManager`.
@@ -102,8 +103,12 @@ def install(manager: type, grammar_class: type[ForcingGrammar]) -> None:
         limit = draft_limit(self.vllm_config)
         if limit == 0:
             return original(self, request, spec_tokens)
+        is_v2 = _has_runner_v2(self)
+        # The runner V2 of vLLM 0.31 verifies what is cut off, too, and without masks.
+        if is_v2 and not knows_two_bounds(self):
+            return original(self, request, spec_tokens)
         forced = _forced_drafts(self, request, limit, grammar_class)
-        if not _has_runner_v2(self):
+        if not is_v2:
             return forced
         # The worker has them, and filler. What it has not is not verified.
         return _common_prefix(forced, spec_tokens)
@@ -131,8 +136,8 @@ def _forced_drafts(
         return []
     grammar = request.structured_output_request.grammar
     # Before the end of the reasoning nothing is constrained.
-    bounds = manager._get_constraint_bounds(request, ())
-    if not isinstance(grammar, grammar_class) or bounds.grammar_start > 0:
+    start, _ = grammar_bounds(manager, request, ())
+    if not isinstance(grammar, grammar_class) or start > 0:
         return []
     # A pass yields one more token than it verifies.
     left = request.max_tokens - request.num_output_tokens - 1

@@ -1,15 +1,60 @@
 """The backend's name among those of vLLM's configuration.
 
 vLLM loads this as early as it asks for its platform, while its own modules are still being
-imported. So nothing of vLLM is imported here but the configuration of structured outputs.
+imported. So nothing of vLLM is imported here but the configuration of structured outputs, and that
+is not imported before vLLM imports it: in vLLM 0.31 it needs what asks for the platform.
 """
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Literal, get_args
 
 BACKEND = "ffwd"
+CONFIG_MODULE = "vllm.config.structured_outputs"
+
+
+def when_imported(name: str, act: Callable[[], None]) -> None:
+    """Call something as soon as a module has been imported; at once if it is there.
+
+    Args:
+        name: The module.
+        act: Raises nothing, or the import fails.
+
+    """
+    if name in sys.modules:
+        act()
+    else:
+        sys.meta_path.insert(0, _Watcher(name, act))
+
+
+class _Watcher:
+    """A finder of one module that others find, once."""
+
+    def __init__(self, name: str, act: Callable[[], None]) -> None:
+        self._name = name
+        self._act = act
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_act(module: ModuleType) -> None:
+            execute(module)
+            self._act()
+
+        spec.loader.exec_module = execute_and_act  # type: ignore[method-assign]
+        return spec
 
 
 class _Naming:

@@ -115,10 +115,10 @@ def extend_worker() -> None:
     original = package.init_speculator
 
     @functools.wraps(original)
-    def init_speculator(vllm_config: Any, device: Any, req_states: Any) -> Any:
+    def init_speculator(vllm_config: Any, device: Any, *states: Any) -> Any:
         refusal = splice_refusal(vllm_config)
         if draft_limit(vllm_config) == 0:
-            speculator = original(vllm_config, device, req_states)
+            speculator = original(vllm_config, device, *states)
         elif refusal is None:
             speculator = _forced_speculator(vllm_config, device)
         else:

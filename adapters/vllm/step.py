@@ -15,6 +15,7 @@ from typing import Any
 from vllm.v1.structured_output.utils import strip_speculative_padding
 
 from ffwd.adapters.shared.metrics import mask_seconds
+from ffwd.adapters.vllm.bounds import grammar_bounds
 from ffwd.adapters.vllm.grammar import FfwdGrammar
 from ffwd.engine import StepRows
 
@@ -49,8 +50,8 @@ class _Bitmask:
     def __init__(self, manager: Any) -> None:
         config = manager.vllm_config
         self.drafts = config.num_speculative_tokens
-        # vLLM 0.33 gives each request the rows of as many drafts as there may be, and 0.32 only
-        # those that it needs.
+        # vLLM 0.33 gives each request the rows of as many drafts as there may be, and versions
+        # before it only those that it needs.
         self.stride = 1 + self.drafts if hasattr(manager, "_masked_reasoning_ends") else None
         if manager._grammar_bitmask is None:
             rows = config.scheduler_config.max_num_seqs * (1 + self.drafts)
@@ -133,8 +134,8 @@ def constraint_bounds(
         if request.structured_output_request.reasoning_ended or manager.enable_in_reasoning:
             continue
         tokens = (drafts[index] if drafts else None) or []
-        start, constraint_start = manager._get_constraint_bounds(
-            request, strip_speculative_padding(tokens)
+        start, constraint_start = grammar_bounds(
+            manager, request, strip_speculative_padding(tokens)
         )
         if constraint_start:
             masked = getattr(manager, "_masked_reasoning_ends", lambda _: ())(request)

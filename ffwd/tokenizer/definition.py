@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ffwd.tokenizer.bpe import Bpe
+from ffwd.tokenizer.parts import BpeParts
 from ffwd.tokenizer.roles import SpecialTokens
 from ffwd.tokenizer.table import TokenKind
 
@@ -63,6 +64,8 @@ class TokenizerParts:
     special_ids: Sequence[int] = ()
     """The ids that `skip_special_tokens` leaves out."""
     bpe: Bpe | None = None
+    bpe_parts: BpeParts | None = None
+    """The parts of `bpe`, of readers whose tokenizers can be kept in a cache."""
     library: Library | None = None
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
     eos_token_ids: Sequence[int] = ()

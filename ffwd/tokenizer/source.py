@@ -4,10 +4,11 @@ import json
 import os
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffwd._native import VocabularyError
+from ffwd._native import BpeModel, VocabularyError
 from ffwd.tokenizer.configuration import chat_templates_of, read_configuration, token_ids
 from ffwd.tokenizer.errors import (
     CorruptTokenizerError,
@@ -16,6 +17,8 @@ from ffwd.tokenizer.errors import (
     as_error,
 )
 from ffwd.tokenizer.kinds import AddedToken
+from ffwd.tokenizer.model_pieces import FilePieces, ListedPieces, read_model_file
+from ffwd.tokenizer.pieces import PieceWriting
 from ffwd.tokenizer.roles import END_NAMES, ROLES
 
 if TYPE_CHECKING:
@@ -28,7 +31,9 @@ _SUPPORTED = "supported is BPE (byte-level, or with ▁ for spaces and byte fall
 class Source:
     """A tokenizer and its settings."""
 
-    tokenizer: "Tokenizer"
+    parts: "Tokenizer"
+    """The tokenizer, or one with its normalizer, pre-tokenizer, decoder and post-processor, and the
+    flags of its model, without any token."""
     added: dict[int, AddedToken]
     """Every added token by id."""
     eos_token_ids: tuple[int, ...]
@@ -37,17 +42,59 @@ class Source:
     """The logits' width that the model's configuration states."""
     text: bytes | None = None
     """The tokenizer.json, where there is one."""
+    file: FilePieces | None = None
+    """Its pieces and merges, if `parts` has none."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """The contents of the tokens with a role, where that is stated."""
     chat_templates: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     """For messages."""
 
-    def model_json(self) -> bytes:
-        """Return the model's vocabulary and merges: a tokenizer.json, or its part with them."""
-        # Serializing it again takes longer than everything else.
-        state: bytes = self.tokenizer.model.__getstate__() if self.text is None else self.text
-        return state
+    @cached_property
+    def tokenizer(self) -> "Tokenizer":
+        """The library's tokenizer; read here if nothing before has needed it."""
+        if self.file is None:
+            return self.parts
+        assert self.text is not None
+        return parse_tokenizer(self.text, self.name)
+
+    @cached_property
+    def pieces(self) -> FilePieces | ListedPieces:
+        """The model's own vocabulary."""
+        if self.file is not None:
+            return self.file
+        return ListedPieces(self.parts.get_vocab(with_added_tokens=False))
+
+    def compile_model(
+        self, writing: PieceWriting, *, exclude: list[int], missing_from: int | None
+    ) -> BpeModel:
+        """Compile pieces and merges; the parameters are those of `BpeModel.from_json`."""
+        if self.file is not None:
+            return self.file.compile(writing, exclude=exclude, missing_from=missing_from)
+        # Serializing a file again takes longer than everything else.
+        state = self.parts.model.__getstate__() if self.text is None else self.text
+        return BpeModel.from_json(
+            state,
+            byte_level=writing.byte_level,
+            replacements=writing.replacements,
+            exclude=exclude,
+            missing_from=missing_from,
+        )
+
+    def token_to_id(self, name: str) -> int | None:
+        """Return the id of an added token or a piece."""
+        for token_id, added in self.added.items():
+            if added.content == name:
+                return token_id
+        return self.pieces.find([name]).get(name)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """Return the content of an added token, or a piece."""
+        if self.file is None:
+            return self.parts.id_to_token(token_id)
+        if token_id in self.added:
+            return self.added[token_id].content
+        return self.file.names(token_id + 1)[token_id]
 
     def end_ids_by_name(self) -> tuple[int, ...]:
         """Return the added tokens whose well-known name ends the output."""
@@ -81,15 +128,30 @@ def read_source(source: Any, *, models: Container[str] = BPE) -> Source:
                 "tokenizer.json"
             )
         read = _read_tokenizer(source)
-    _check_model(read.tokenizer, models)
+    _check_model(read.parts, models)
     return read
 
 
 def parse_source(data: bytes, name: str, *, models: Container[str] = BPE) -> Source:
     """Read the contents of a tokenizer.json; `name` is for messages."""
-    tokenizer = parse_tokenizer(data, name)
-    _check_model(tokenizer, models)
-    return replace(_read_tokenizer(tokenizer), text=data, name=name)
+    read = _of_file(data, name)
+    _check_model(read.parts, models)
+    return read
+
+
+def _of_file(data: bytes, name: str) -> Source:
+    read = read_model_file(data)
+    if read is None:
+        return replace(_read_tokenizer(parse_tokenizer(data, name)), text=data, name=name)
+    return Source(
+        parts=parse_tokenizer(read.shell.encode(), name),
+        added=read.added,
+        eos_token_ids=(),
+        width=None,
+        text=data,
+        file=read.pieces,
+        name=name,
+    )
 
 
 def component_state(component: Any, name: str) -> dict[str, Any] | None:
@@ -150,7 +212,7 @@ def _read_tokenizer(tokenizer: "Tokenizer", special_ids: Iterable[int] = ()) -> 
         name = tokenizer.id_to_token(token_id)
         if name is not None:
             added[token_id] = AddedToken(content=name, special=True)
-    return Source(tokenizer=tokenizer, added=added, eos_token_ids=(), width=None)
+    return Source(parts=tokenizer, added=added, eos_token_ids=(), width=None)
 
 
 def _read_transformers(source: Any) -> Source:
@@ -183,19 +245,18 @@ def _read_path(path: Path) -> Source:
         raise TokenizerNotFoundError(
             f"{path}: no such file or directory; ffwd.tokenizer.load finds models of a hub, too"
         )
-    tokenizer, text = _load(path)
-    return replace(_read_tokenizer(tokenizer), text=text, name=str(path))
+    return _load(path)
 
 
-def _load(path: Path) -> tuple["Tokenizer", bytes]:
-    """Return a tokenizer, and the file of its source."""
+def _load(path: Path) -> Source:
+    """Return what a file has, without the settings beside it."""
     try:
         text = path.read_bytes()
     except OSError as error:
         raise CorruptTokenizerError(
             f"{path} is not a tokenizer.json that can be read: {error}"
         ) from error
-    return parse_tokenizer(text, str(path)), text
+    return _of_file(text, str(path))
 
 
 def parse_tokenizer(data: bytes, name: str) -> "Tokenizer":
@@ -215,25 +276,24 @@ def _read_directory(path: Path) -> Source:
         raise UnsupportedTokenizerError(
             f"{path} has no tokenizer.json: ffwd.tokenizer.load reads the other formats"
         )
-    tokenizer, text = _load(file)
+    read = _load(file)
     configuration = read_configuration(path)
-    added = {**_read_tokenizer(tokenizer).added, **configuration.added}
+    added = {**read.added, **configuration.added}
 
     ends: list[int] = []
     for name, origin in configuration.ends.items():
         found = [i for i, token in added.items() if token.content == name]
-        token_id = found[0] if found else tokenizer.token_to_id(name)
+        token_id = found[0] if found else read.token_to_id(name)
         if token_id is None:
             raise CorruptTokenizerError(
                 f"{origin}: the tokenizer has no token {name!r} (eos_token)"
             )
         ends.append(token_id)
-    return Source(
-        tokenizer=tokenizer,
+    return replace(
+        read,
         added=added,
         eos_token_ids=(*ends, *configuration.eos_token_ids),
         width=configuration.width,
-        text=text,
         roles=configuration.roles,
         chat_templates=configuration.chat_templates,
         name=str(path),

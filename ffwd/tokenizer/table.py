@@ -128,11 +128,13 @@ def control_names(names: Mapping[int, str | None], kinds: Sequence[TokenKind]) -
 
     `kinds`: of every column of the model's logits; ids past them are ignored.
     """
-    named = {TokenKind.EOS, TokenKind.SPECIAL, TokenKind.CONTROL, TokenKind.UNUSED}
+    named = (TokenKind.EOS, TokenKind.SPECIAL, TokenKind.CONTROL, TokenKind.UNUSED)
+    text, size = TokenKind.TEXT, len(kinds)
+    # Nearly all are text, and hashing a kind takes longer than comparing it.
     return {
         name: token_id
         for token_id, name in names.items()
-        if name and token_id < len(kinds) and kinds[token_id] in named
+        if token_id < size and kinds[token_id] is not text and name and kinds[token_id] in named
     }
 
 

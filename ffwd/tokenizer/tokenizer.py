@@ -44,8 +44,10 @@ class Tokenizer:
     Text is text: by default no special token is found in it, and none is added around it.
     """
 
-    def __init__(self, parts: TokenizerParts) -> None:
+    def __init__(self, parts: TokenizerParts, *, findings: Sequence[Finding] | None = None) -> None:
         """Make a tokenizer from the definition of a reader.
+
+        `findings`: what `audit` has returned for it before; by default it is called when needed.
 
         Raises `VocabularyError` for parts that contradict each other.
         """
@@ -72,6 +74,7 @@ class Tokenizer:
         for token_id in self._ends:
             kinds[token_id] = TokenKind.EOS
         self._kinds = tuple(kinds)
+        self._findings = None if findings is None else tuple(findings)
 
     # ------------------------------------------------------------------------------ what it is
 
@@ -109,7 +112,7 @@ class Tokenizer:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The unusual properties of the tokenizer; `load` has logged a warning for each."""
-        return self.audit()
+        return self.audit() if self._findings is None else self._findings
 
     def audit(self, *, full: bool = False) -> tuple[Finding, ...]:
         """Return the unusual properties of the tokenizer, as `findings` does.
@@ -399,13 +402,16 @@ class Tokenizer:
                 refuse_end_that_is_text(token_id, data, encode)
         bpe = self._parts.bpe
         exact = bpe is not None and bpe.exact
+        text = TokenKind.TEXT
+        others = (i for i, kind in enumerate(table.kinds) if kind is not text)
+        names = {i: self._names[i] for i in others if i < len(self._names)}
         return Vocabulary(
             table.tokens,
             eos_token_ids=table.eos_token_ids,
             width=table.width,
             encode=None if exact else encode,
             bpe=bpe if exact else None,
-            token_names=control_names(dict(enumerate(self._names)), table.kinds),
+            token_names=control_names(names, table.kinds),
         )
 
     def _end_ids(self, given: Sequence[int] | None) -> tuple[int, ...]:

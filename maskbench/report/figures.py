@@ -112,8 +112,8 @@ def curves(run: Run, scope: str) -> list[Curves]:
             records = [record for record in log.records if record.index in chosen]
             masks[engine], first[engine] = mask_samples(records), first_mask_samples(records)
     found = [
-        _curves(f"mask_{scope}", "Mask + accept", masks, "masks"),
-        _curves(f"first_mask_{scope}", "Compile + first mask", first, "schemas"),
+        percentile_curves(f"mask_{scope}", "Mask + accept", masks, "masks"),
+        percentile_curves(f"first_mask_{scope}", "Compile + first mask", first, "schemas"),
     ]
     return [figure for figure in found if figure is not None]
 
@@ -137,9 +137,10 @@ def _common_samples(
     return masks, first
 
 
-def _curves(
+def percentile_curves(
     key: str, title: str, samples: dict[str, NDArray[np.float32]], what: str
 ) -> Curves | None:
+    """Return a curve of microseconds by percentile for each name; None without any."""
     known = {name: np.sort(values) for name, values in samples.items() if len(values)}
     if not known:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,27 +52,54 @@ class ShownTable:
 
 def page(runs: Sequence[Run], against: Run | None = None) -> str:
     """Return the whole page; the first run is compared with `against`, an earlier one."""
-    environment = Environment(
+    shown = [
+        _run(f"r{number}", run, against if number == 0 else None) for number, run in enumerate(runs)
+    ]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            title=_title(runs),
+            tokenizers=_tokenizers(runs),
+            runs=shown,
+            data=_data(shown),
+            **_common(),
+        )
+    )
+
+
+def tables_page(
+    title: str, facts: Mapping[str, str], tables: Sequence[Table], plots: Sequence[figures.Curves]
+) -> str:
+    """Return a page of tables and of curves by percentile, of a command other than `run`."""
+    environment = _environment()
+    names = list(dict.fromkeys(line.engine for plot in plots for line in plot.lines))
+    run = {"key": "r0", "numbers": {name: number for number, name in enumerate(names)}}
+    shown = {**run, "curves_shown": plots, "curves_own": (), "scatters": ()}
+    return environment.get_template("tables.html.j2").render(
+        title=title, facts=facts, run=run, tables=[_shown(table) for table in tables],
+        plots=plots, data=_data([shown]), **_common(),
+    )  # fmt: skip
+
+
+def _environment() -> Environment:
+    return Environment(
         loader=FileSystemLoader(_PAGE), autoescape=True, undefined=StrictUndefined,
         finalize=_written,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    style = (_PAGE / "report.css").read_text(encoding="utf-8")
+
+
+def _common() -> dict[str, Any]:
+    """Return what every page has: style, script and the box of plots."""
     script = (_PAGE / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    shown = [
-        _run(f"r{number}", run, against if number == 0 else None) for number, run in enumerate(runs)
-    ]
-    return environment.get_template("report.html.j2").render(
-        title=_title(runs),
-        tokenizers=_tokenizers(runs),
-        runs=shown,
-        data=_data(shown),
-        style=Markup(style),
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
-        verdict_names={label for _, label in _BAR_PARTS},
-        box={
+    return {
+        "style": Markup((_PAGE / "report.css").read_text(encoding="utf-8")),
+        "script": Markup(script),
+        "script_hash": f"sha256-{digest}",
+        "verdict_names": {label for _, label in _BAR_PARTS},
+        "box": {
             "width": figures.WIDTH,
             "height": figures.HEIGHT,
             "left": figures.LEFT,
@@ -80,7 +107,7 @@ def page(runs: Sequence[Run], against: Run | None = None) -> str:
             "top": figures.TOP,
             "bottom": figures.HEIGHT - figures.BOTTOM,
         },
-    )
+    }
 
 
 def _written(value: object) -> object:

@@ -1,6 +1,7 @@
 """Tiny models and tokenizers, made on the spot."""
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,17 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 import ffwd
 from ffwd.grammar import json_schema
 from ffwd.tokenizer import from_huggingface
+
+# Where the models of these tests are; "cuda" runs all of them on a GPU.
+DEVICE = os.environ.get("FFWD_TEST_DEVICE", "cpu")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what needs a GPU where there is none."""
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="no GPU here"))
 
 
 @pytest.fixture(scope="session")
@@ -73,17 +85,17 @@ def colour_grammar(compile_schema: Callable[..., ffwd.CompiledGrammar]) -> ffwd.
 
 @pytest.fixture(scope="session")
 def model() -> LlamaForCausalLM:
-    return random_llama(seed=3)
+    return random_llama(seed=3).to(DEVICE)
 
 
 @pytest.fixture(scope="session")
 def bfloat16_model() -> LlamaForCausalLM:
-    return random_llama(seed=4).to(torch.bfloat16)
+    return random_llama(seed=4).to(DEVICE, torch.bfloat16)
 
 
 @pytest.fixture(scope="session")
 def assistant() -> LlamaForCausalLM:
-    return random_llama(seed=5, layers=1, hidden=32)
+    return random_llama(seed=5, layers=1, hidden=32).to(DEVICE)
 
 
 @pytest.fixture(scope="session")
@@ -115,7 +127,7 @@ def trained_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-    return model.eval()
+    return model.eval().to(DEVICE)
 
 
 @pytest.fixture(scope="session")
@@ -123,7 +135,8 @@ def encode(tokenizer: PreTrainedTokenizerFast) -> Callable[..., Any]:
     """Prompts to left-padded model inputs."""
 
     def encode(*prompts: str) -> Any:
-        return tokenizer([f"<s>{p}" for p in prompts], return_tensors="pt", padding=True)
+        encoded = tokenizer([f"<s>{p}" for p in prompts], return_tensors="pt", padding=True)
+        return encoded.to(DEVICE)
 
     return encode
 

@@ -41,7 +41,7 @@ def test_the_triton_kernel_in_its_interpreter():
     assert int(done.stdout) > 100
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.gpu
 @pytest.mark.parametrize("backend", [None, "triton", "torch"])
 def test_on_a_gpu(backend):
     assert logitcases.check("cuda", backend) > 100

@@ -29,6 +29,7 @@ from ffwd.adapters.transformers import (
     UnsupportedGenerationError,
     fast_forward_generate,
 )
+from ffwd.adapters.transformers.model import CACHE
 
 EOS, PAD, WIDTH = 2, 0, 768
 GREEDY = {"do_sample": False, "max_new_tokens": 150}
@@ -432,8 +433,8 @@ def test_return_dict(model, encode, order_grammar):
     plain = fast(model, inputs, order_grammar, **GREEDY)
     result = fast(model, inputs, order_grammar, return_dict_in_generate=True, **GREEDY)
     assert result.sequences.tolist() == plain.tolist()
-    assert isinstance(result.past_key_values, DynamicCache)
-    assert result.past_key_values.get_seq_length() < plain.shape[1]
+    assert isinstance(getattr(result, CACHE), DynamicCache)
+    assert getattr(result, CACHE).get_seq_length() < plain.shape[1]
 
 
 def test_a_cache_of_the_prompt_is_continued(model, encode, order_grammar):
@@ -446,9 +447,9 @@ def test_a_cache_of_the_prompt_is_continued(model, encode, order_grammar):
             inputs["input_ids"][:, :keep],
             attention_mask=inputs["attention_mask"][:, :keep],
             position_ids=(inputs["attention_mask"].cumsum(1) - 1).clamp(min=0)[:, :keep],
-            past_key_values=cache,
+            **{CACHE: cache},
         )
-    continued = fast(model, inputs, order_grammar, past_key_values=cache, **GREEDY)
+    continued = fast(model, inputs, order_grammar, **{CACHE: cache}, **GREEDY)
     assert continued.tolist() == plain.tolist()
 
 
@@ -509,9 +510,9 @@ def test_bad_arguments(model, encode, order_grammar, colour_grammar, tokenizer):
         )
     cache = DynamicCache(config=model.config)
     with torch.no_grad():
-        model(one["input_ids"], past_key_values=cache)
-    with pytest.raises(UnsupportedGenerationError, match="past_key_values"):
-        fast(model, one, order_grammar, past_key_values=cache, **GREEDY)
+        model(one["input_ids"], **{CACHE: cache})
+    with pytest.raises(UnsupportedGenerationError, match=CACHE):
+        fast(model, one, order_grammar, **{CACHE: cache}, **GREEDY)
     wide = ffwd.tokenizer.from_huggingface(tokenizer, vocab_size=WIDTH + 1, eos_token_ids=[EOS])
     grammar = ffwd.compile(ffwd.grammar.choice(["apple", "banana"]), wide)
     with pytest.raises(VocabularyError, match="logits only 768"):

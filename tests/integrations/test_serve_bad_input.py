@@ -211,12 +211,14 @@ def test_keys(folder):
     with Running(folder, api_key="secret") as running:
         url = f"{running.url}{CHAT}"
         body = {"messages": HELLO, "max_tokens": 1}
-        error_of(httpx.post(url, json=body), 401)
-        error_of(httpx.post(url, json=body, headers={"Authorization": "Bearer other"}), 401)
-        error_of(httpx.get(f"{running.url}/v1/models"), 401)
-        good = httpx.post(url, json=body, headers={"Authorization": "Bearer secret"})
+        error_of(httpx.post(url, json=body, timeout=600), 401)
+        error_of(
+            httpx.post(url, json=body, headers={"Authorization": "Bearer other"}, timeout=600), 401
+        )
+        error_of(httpx.get(f"{running.url}/v1/models", timeout=600), 401)
+        good = httpx.post(url, json=body, headers={"Authorization": "Bearer secret"}, timeout=600)
         assert good.status_code == 200
-        assert httpx.get(f"{running.url}/health").status_code == 200
+        assert httpx.get(f"{running.url}/health", timeout=600).status_code == 200
 
 
 HOSTILE = [
@@ -362,7 +364,7 @@ def test_full_queues_say_when_to_come_again(folder, monkeypatch):
             while running.server.num_open < 4:
                 assert time.monotonic() < until
                 time.sleep(0.005)
-            refused = httpx.post(f"{running.url}{CHAT}", json=body)
+            refused = httpx.post(f"{running.url}{CHAT}", json=body, timeout=600)
             assert error_of(refused, 429)["code"] == "queue_full"
             assert refused.headers["retry-after"] == "1"
             with pytest.raises(openai.RateLimitError):
@@ -453,7 +455,7 @@ def test_connections_that_do_not_send_are_closed(hasty, sent, answer, trickles):
             connection.sendall(sent)
         came = dict.fromkeys(connections, b"")
         open_ones = list(connections)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while open_ones:
             assert time.monotonic() < until, f"{len(open_ones)} connections are still open"
             readable, _, _ = select.select(open_ones, [], [], 0.05)
@@ -471,7 +473,7 @@ def test_connections_that_do_not_send_are_closed(hasty, sent, answer, trickles):
         if not trickles:
             for data in came.values():
                 assert data.startswith(answer) if answer else not data
-    assert httpx.get(f"{hasty.url}/health").status_code == 200
+    assert httpx.get(f"{hasty.url}/health", timeout=600).status_code == 200
 
 
 def test_answers_may_take_longer_than_requests(hasty, monkeypatch):
@@ -540,7 +542,7 @@ def test_prompts_of_too_many_values_are_refused_before_they_are_rendered(
         # What loading a model renders to learn about its template.
         rendered.clear()
         url = f"{running.url}{CHAT}"
-        error = error_of(httpx.post(url, json={"messages": HELLO} | fields), 413)
+        error = error_of(httpx.post(url, json={"messages": HELLO} | fields, timeout=600), 413)
         assert error["code"] == "prompt_too_large"
         assert "max_prompt_values" in error["message"]
         assert error["param"] == (param or "messages")
@@ -561,13 +563,13 @@ def test_heavy_prompts_and_grammars_wait_for_each_other_only(folder, monkeypatch
     def held_chat(self, request):
         if len(request.messages) > 100:
             entered.append("prompt")
-            assert going_on.wait(120)
+            assert going_on.wait(600)
         return chat(self, request)
 
     def held_texts(self, rendered, stream, *, deadline, effort):
         if effort == "any":
             entered.append("grammar")
-            assert going_on.wait(120)
+            assert going_on.wait(600)
         return texts(self, rendered, stream, deadline=deadline, effort=effort)
 
     monkeypatch.setattr(Preparer, "chat", held_chat)
@@ -575,11 +577,12 @@ def test_heavy_prompts_and_grammars_wait_for_each_other_only(folder, monkeypatch
 
     def ask(**fields):
         body = {"messages": HELLO, "max_tokens": 30} | fields
-        return httpx.post(f"{running.url}{CHAT}", json=body, timeout=120)
+        return httpx.post(f"{running.url}{CHAT}", json=body, timeout=600)
 
     # A small pattern that takes more steps than a request may have beside others.
     heavy = "^(?=.*a.{4}b)(?=.*c.{5}d)(?=.*e.{6}%s).{1,9}$"
     # Steps bound the work on every machine, and no clock.
+    monkeypatch.setattr("ffwd.adapters.server.preparing._SECONDS", None)
     limits = ffwd.Limits(compile_seconds=None, call_seconds=None)
     with (
         Running(folder, limits=limits) as running,
@@ -600,7 +603,7 @@ def test_heavy_prompts_and_grammars_wait_for_each_other_only(folder, monkeypatch
             )
             for i in range(6)
         ]
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while sorted(entered) != ["grammar", "prompt"]:
             assert time.monotonic() < until, entered
             time.sleep(0.01)
@@ -671,6 +674,7 @@ def test_what_a_grammar_needs_decides_its_lane(folder, monkeypatch, schema, comp
         "any": "ffwd-heavy-compile",
     }
     # Steps decide on every machine, and no clock.
+    monkeypatch.setattr("ffwd.adapters.server.preparing._SECONDS", None)
     limits = ffwd.Limits(compile_seconds=None, call_seconds=None)
     with Running(folder, limits=limits) as running:
 
@@ -801,8 +805,11 @@ def test_metrics_and_keys(folder):
     for protect, status in ((False, 200), (True, 401)):
         with Running(folder, api_key="secret", protect_metrics=protect) as running:
             url = f"{running.url}/metrics"
-            assert httpx.get(url).status_code == status
-            assert httpx.get(url, headers={"Authorization": "Bearer secret"}).status_code == 200
+            assert httpx.get(url, timeout=600).status_code == status
+            assert (
+                httpx.get(url, headers={"Authorization": "Bearer secret"}, timeout=600).status_code
+                == 200
+            )
 
 
 def test_a_server_that_shuts_down_says_so(folder, monkeypatch):
@@ -813,7 +820,7 @@ def test_a_server_that_shuts_down_says_so(folder, monkeypatch):
     going_on = threading.Event()
 
     def held(texts, tokens, settled):
-        assert going_on.wait(120)
+        assert going_on.wait(600)
         return advance(texts, tokens, settled)
 
     monkeypatch.setattr(scheduler, "advance", held)
@@ -823,19 +830,19 @@ def test_a_server_that_shuts_down_says_so(folder, monkeypatch):
         concurrent.futures.ThreadPoolExecutor(1) as pool,
     ):
         url = f"{running.url}{CHAT}"
-        answer = pool.submit(httpx.post, url, json=body, timeout=120)
-        until = time.monotonic() + 60
+        answer = pool.submit(httpx.post, url, json=body, timeout=600)
+        until = time.monotonic() + 600
         while running.server.scheduler.idle:
             assert time.monotonic() < until
             time.sleep(0.01)
-        assert httpx.get(f"{running.url}/health").json() == {"status": "ok"}
+        assert httpx.get(f"{running.url}/health", timeout=600).json() == {"status": "ok"}
         running.uvicorn.should_exit = True
-        while (health := httpx.get(f"{running.url}/health")).status_code == 200:
+        while (health := httpx.get(f"{running.url}/health", timeout=600)).status_code == 200:
             assert time.monotonic() < until
             time.sleep(0.01)
         assert health.status_code == 503
         assert health.json() == {"status": "stopping"}
-        assert error_of(httpx.post(url, json=body), 503)["code"] == "shutting_down"
+        assert error_of(httpx.post(url, json=body, timeout=600), 503)["code"] == "shutting_down"
         assert not answer.done()
         going_on.set()
         assert answer.result().status_code == 200

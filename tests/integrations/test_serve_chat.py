@@ -296,7 +296,7 @@ def test_models(client):
 def test_health_and_metrics(client, ask, running):
     import httpx
 
-    assert httpx.get(f"{running.url}/health").json() == {"status": "ok"}
+    assert httpx.get(f"{running.url}/health", timeout=600).json() == {"status": "ok"}
     before = running.metric("forced_tokens_total"), running.metric("completion_tokens_total")
     answer = ask(response_format=schema_format(COLOURS))
     running.settle()
@@ -304,7 +304,7 @@ def test_health_and_metrics(client, ask, running):
     usage = answer.usage
     assert after[0] - before[0] == usage.completion_tokens_details.forced_tokens
     assert after[1] - before[1] == usage.completion_tokens
-    text = httpx.get(f"{running.url}/metrics").text
+    text = httpx.get(f"{running.url}/metrics", timeout=600).text
     for name in (
         'requests_total{endpoint="/v1/chat/completions",status="200"}',
         "mask_seconds_count",

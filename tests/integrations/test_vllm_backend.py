@@ -214,8 +214,7 @@ def test_an_unsupported_version_works_as_it_does_without_ffwd(tmp_path: Path) ->
     )
     printed = in_new_process(code, tmp_path)
     assert "manager vllm.v1.structured_output auto" in printed
-    supported = " and ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
-    reason = f"ffwd supports vLLM {supported}, and this is vLLM 0.1.2"
+    reason = f"ffwd supports {ffwd.adapters.vllm.supported()}, and this is vLLM 0.1.2"
     assert re.search(f"refused: .*{re.escape(reason)}", printed, re.DOTALL)
     assert "the structured outputs backend 'ffwd' is not available" in printed
 
@@ -224,12 +223,12 @@ def test_a_changed_vllm_is_not_broken(tmp_path: Path) -> None:
     """What ffwd extends may be missing in somebody's build."""
     code = (
         "import vllm.v1.structured_output as module\n"
-        "del module.StructuredOutputManager._get_constraint_bounds\n" + LOAD + "print('it works')"
+        "del module.StructuredOutputManager.validate_tokens\n" + LOAD + "print('it works')"
     )
     printed = in_new_process(code, tmp_path)
     assert "it works" in printed
     assert "is not available: this vLLM" in printed
-    assert "_get_constraint_bounds" in printed
+    assert "validate_tokens" in printed
 
 
 def test_what_is_wrapped_is_listed_with_the_source_that_was_tested(folder: Path) -> None:

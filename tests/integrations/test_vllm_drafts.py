@@ -50,7 +50,7 @@ def manager(
 
         def _get_constraint_bounds(self, request: Request, spec_tokens: Any) -> Any:
             assert len(spec_tokens) == 0
-            return SimpleNamespace(grammar_start=int(request.reasoning))
+            return (int(request.reasoning),) * 2
 
         def validate_tokens(self, request: Request, spec_tokens: list[int]) -> list[int]:
             """The original."""

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,14 +21,13 @@ pytest.importorskip("partial_json_parser")
 import torch
 import vllm.v1.worker.gpu.model_runner as runner_module
 import vllm.v1.worker.gpu.spec_decode as spec_decode
-import vllm.v1.worker.gpu.spec_decode.ngram.speculator as ngram_speculator
 import vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils as rejection
 from mixed_requests import MixedRequest, mixed_requests
 from test_vllm_scheduler_stress import SEED, model, submit_all
 from vllm.triton_utils import tl, triton
 from vllm.v1.worker.gpu.spec_decode.speculator import BaseSpeculator
 from vllm_models import END, WIDTH, write_model
-from vllm_runner_v2 import Runner, RunnerRun, ngram_config, v2_config
+from vllm_runner_v2 import HAS_NGRAMS, Runner, RunnerRun, drafter_config, v2_config
 from vllm_scheduling import FollowingModel, RandomModel, SchedulerRun, engine_config
 
 import ffwd
@@ -42,6 +42,11 @@ ffwd.adapters.vllm.register()
 
 CORPUS = Path(__file__).resolve().parents[2] / "maskbench/corpus/builtin.jsonl"
 REQUESTS = {f"r{i}": request for i, request in enumerate(mixed_requests(seed=SEED))}
+DRAFTER = "vllm.v1.worker.gpu.spec_decode." + (
+    "ngram.speculator.NgramGPUSpeculator"
+    if HAS_NGRAMS
+    else "draft_model.speculator.PlainDraftModelSpeculator"
+)
 # The interpreter takes a second for a pass of all of them.
 DOCUMENTS = 8
 # A sample of the requests: each kind is among them.
@@ -130,7 +135,7 @@ def test_the_runner_is_extended_once_and_warms_up(folder: Path) -> None:
 def test_what_cannot_be_spliced_is_named(
     folder: Path, options: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = ngram_config(folder, drafts=3, max_seqs=2)
+    config = drafter_config(folder, drafts=3, max_seqs=2)
     assert splice_refusal(config) is None
     speculative = SimpleNamespace(**{**vars(config.speculative_config), **options})
     others = {"speculative_config": speculative, "use_v2_model_runner": True}
@@ -157,12 +162,17 @@ def test_the_text_does_not_depend_on_drafts(folder: Path, plain: SchedulerRun, d
     for name, outcome in plain.outcomes.items():
         assert run.outcomes[name].tokens == outcome.tokens, name
         assert run.outcomes[name].reason == outcome.reason, name
-    assert run.drafted == run.accepted
-    assert (run.drafted > 100) == (drafts > 0)
+    check_accepted(run)
+    assert (run.accepted > 100) == (drafts > 0)
     # Whole graphs are captured for no drafts, and for as many as are asked for.
     decoding = [counts for counts in run.executor.counts if any(counts)]
     assert {count for counts in decoding for count in counts} <= {0, drafts}
     assert not drafts or run.executor.passes < plain.steps / 2
+
+
+def check_accepted(run: RunnerRun) -> None:
+    """Every forced draft is accepted. vLLM 0.31 verifies filler as well, where masks allow it."""
+    assert run.accepted == run.drafted or (not HAS_NGRAMS and run.accepted < run.drafted)
 
 
 def submit(run: SchedulerRun, requests: dict[str, MixedRequest], **sampling: Any) -> None:
@@ -183,10 +193,39 @@ def test_every_forced_draft_is_accepted_at_any_temperature(
     run = RunnerRun(v2_config(folder, drafts=4, max_seqs=len(SOME)), model(folder))
     submit(run, SOME, temperature=temperature)
     run.run(timeout_s=900)
-    assert run.drafted == run.accepted > 50
+    check_accepted(run)
+    assert run.accepted > 50
     for name, request in SOME.items():
         text = run.tokenizer.decode(run.outcomes[name].tokens, skip_special_tokens=True)
         assert request.is_valid(text), (name, text)
+
+
+def test_all_ranks_choose_the_same(folder: Path, plain: SchedulerRun) -> None:
+    """With tensor parallelism, every rank samples under the rows and the table of one process."""
+    few = dict(list(SOME.items())[:6])
+    config = v2_config(folder, drafts=4, max_seqs=len(few))
+    run = RunnerRun(config, model(folder), ranks=2)
+    submit(run, few)
+    run.run(timeout_s=900)
+    assert {name: run.outcomes[name].tokens for name in few} == {
+        name: plain.outcomes[name].tokens for name in few
+    }
+    assert run.accepted > 20
+
+
+@pytest.mark.parametrize("drafts", [0, 4])
+def test_no_text_ends_before_min_tokens(folder: Path, drafts: int) -> None:
+    """vLLM's sampler excludes end tokens after the mask, and forced drafts leave them out."""
+    run = RunnerRun(v2_config(folder, drafts=drafts, max_seqs=4), model(folder))
+    run.submit("long", {"regex": "(ab?c?)+"}, min_tokens=12)
+    run.submit("other", {"choice": ["no"]}, min_tokens=1)
+    outcomes = run.run(timeout_s=900)
+    tokens = outcomes["long"].tokens
+    assert len(tokens) > 12
+    text = run.tokenizer.decode(tokens, skip_special_tokens=True)
+    assert re.fullmatch("(ab?c?)+", text), text
+    assert run.tokenizer.decode(outcomes["other"].tokens, skip_special_tokens=True) == "no"
+    assert {outcome.reason for outcome in outcomes.values()} == {"stop"}
 
 
 @cache
@@ -250,7 +289,7 @@ def test_nearly_all_is_saved_that_drafts_can_save(folder: Path, drafts: int) -> 
         tokens += len(said)
         passes += run.passes[f"r{at}"]
         known += passes_if_known(vocabulary, schema, said, drafts, "compact")
-    assert run.drafted == run.accepted
+    check_accepted(run)
     print(f"{tokens} tokens, {passes} passes; {known} if drafts know the last token")
     assert tokens - passes >= 0.8 * (tokens - known) > 0
 
@@ -287,9 +326,9 @@ def test_forced_tokens_come_before_a_drafters(
 ) -> None:
     """No pass more than without the drafter, also where its own probabilities count."""
     # The interpreter runs neither the kernels of vLLM's n-grams nor CUDA's own functions.
-    monkeypatch.setattr(ngram_speculator, "NgramGPUSpeculator", partial(guess, tells=tells))
+    monkeypatch.setattr(DRAFTER, partial(guess, tells=tells))
     monkeypatch.setattr(rejection.tldevice, "log1p", log1p, raising=False)
-    run = RunnerRun(ngram_config(folder, drafts=4, max_seqs=len(SOME)), model(folder))
+    run = RunnerRun(drafter_config(folder, drafts=4, max_seqs=len(SOME)), model(folder))
     submit(run, SOME, temperature=temperature)
     run.run(timeout_s=900)
     vocabulary = from_huggingface(

@@ -170,7 +170,7 @@ def test_a_front_end_refuses_what_is_hostile(
 
 
 def test_an_error_of_the_engine_says_what_is_wrong(folder: Path) -> None:
-    """Where no front end has looked at the request. vLLM 0.32 has no place for the text."""
+    """Where no front end has looked at the request. Only vLLM 0.33 has a place for the text."""
     run = SchedulerRun(engine_config(folder), model(folder))
     run.submit("bad", {"regex": "[a-z"}, validate=False)
     run.submit("good", {"choice": ["yes"]})

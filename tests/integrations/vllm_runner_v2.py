@@ -11,6 +11,7 @@ import queue
 from collections import Counter, deque
 from concurrent.futures import Future
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -33,6 +34,8 @@ from vllm_scheduling import Outcome, RandomModel, SchedulerRun, engine_config
 from ffwd.adapters.vllm.drafts import NAME
 
 CPU = torch.device("cpu")
+HAS_NGRAMS = find_spec("vllm.v1.worker.gpu.spec_decode.ngram") is not None
+"""Whether the runner has n-grams, as that of vLLM 0.31 has not."""
 
 # There is nothing to pin memory for.
 buffer_utils.is_uva_available = lambda: False
@@ -54,9 +57,11 @@ def v2_config(folder: Path, *, drafts: int, max_seqs: int, **structured: Any) ->
     return config
 
 
-def ngram_config(folder: Path, *, drafts: int, max_seqs: int) -> VllmConfig:
-    """The same with vLLM's n-grams, which are found on the device."""
+def drafter_config(folder: Path, *, drafts: int, max_seqs: int) -> VllmConfig:
+    """The same with vLLM's n-grams, which are found on the device; vLLM 0.31 has none there."""
     config = engine_config(folder, drafts=drafts, max_seqs=max_seqs)
+    if not HAS_NGRAMS:
+        config.speculative_config.method = "draft_model"
     config.scheduler_config.async_scheduling = True
     assert config.use_v2_model_runner
     return config
@@ -99,7 +104,7 @@ class Masks:
         for at, name in enumerate(names):
             place = batch.req_ids.index(name)
             count = first[place + 1] - first[place]
-            # vLLM 0.32 packs the rows.
+            # Before vLLM 0.33, rows are packed.
             row = at * self.stride if self.stride else packed
             packed += count
             rows = slice(first[place], first[place + 1])
@@ -154,7 +159,8 @@ class Runner(runner_module.GPUModelRunner):
         )
         self.speculator = self.rejection_sampler = None
         if self.speculative_config is not None:
-            self.speculator = runner_module.init_speculator(config, CPU, self.req_states)
+            states = (self.req_states,) if HAS_NGRAMS else ()
+            self.speculator = runner_module.init_speculator(config, CPU, *states)
             self.rejection_sampler = RejectionSampler(self.sampler, self.speculative_config, CPU)
         self.draft_tokens_handler = Drafts()
         self.random = model
@@ -194,21 +200,26 @@ class Runner(runner_module.GPUModelRunner):
         fields = dict.fromkeys(runner_module.ExecuteModelState._fields)
         fields["input_batch"] = self.batch
         fields["hidden_states"] = torch.arange(count)[:, None]
-        fields["num_spec_tokens_to_schedule"] = scheduled.num_spec_tokens_to_schedule
+        if "num_spec_tokens_to_schedule" in fields:
+            fields["num_spec_tokens_to_schedule"] = scheduled.num_spec_tokens_to_schedule
         self.execute_model_state = runner_module.ExecuteModelState(**fields)
 
 
 class Executor:
-    """A worker in this process; what goes to it is pickled."""
+    """Workers of a model in this process; what goes to them is pickled.
 
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
+    Those of tensor parallelism have the same logits, and must choose the same tokens and drafts.
+    """
+
+    def __init__(self, runners: list[Runner]) -> None:
+        self.runners = runners
         self.passes = 0
         self.counts: list[tuple[int, ...]] = []
 
     def execute_model(self, scheduled: Any, *, non_block: bool) -> Future:
         assert non_block
-        self.runner.execute(pickle.loads(pickle.dumps(scheduled)))
+        for runner in self.runners:
+            runner.execute(pickle.loads(pickle.dumps(scheduled)))
         drafts = scheduled.scheduled_spec_decode_tokens
         counts = tuple(len(drafts.get(name, ())) for name in scheduled.num_scheduled_tokens)
         self.counts.append(counts)
@@ -221,11 +232,18 @@ class Executor:
         assert non_block
         self.passes += 1
         done: Future = Future()
-        done.set_result(self.runner.sample_tokens(pickle.loads(pickle.dumps(grammar))).output)
+        sent = pickle.dumps(grammar)
+        first, *others = [
+            runner.sample_tokens(pickle.loads(sent)).output for runner in self.runners
+        ]
+        assert all(first.sampled_token_ids == other.sampled_token_ids for other in others)
+        done.set_result(first)
         return done
 
     def take_draft_token_ids(self) -> DraftTokenIds:
-        return self.runner.draft_tokens_handler.get_draft_tokens()
+        first, *others = [runner.draft_tokens_handler.get_draft_tokens() for runner in self.runners]
+        assert all(first == other for other in others)
+        return first
 
 
 class Core(EngineCore):
@@ -250,16 +268,28 @@ class Core(EngineCore):
 
 
 class RunnerRun(SchedulerRun):
-    """As `SchedulerRun`, with the model runner V2 and asynchronous scheduling."""
+    """As `SchedulerRun`, with the model runner V2 and asynchronous scheduling.
 
-    def __init__(self, config: VllmConfig, model: RandomModel, **named: Any) -> None:
+    Args:
+        config: The engine's.
+        model: What stands for the model.
+        ranks: How many workers sample, as with tensor parallelism.
+        named: As for `SchedulerRun`.
+
+    """
+
+    def __init__(
+        self, config: VllmConfig, model: RandomModel, *, ranks: int = 1, **named: Any
+    ) -> None:
         super().__init__(config, model, **named)
         runner_module.AsyncOutput = Output
-        self.runner = Runner(config, model, self._seeds)
+        runners = [Runner(config, model, self._seeds) for _ in range(ranks)]
+        self.runner = runners[0]
         stride = 1 + config.num_speculative_tokens
         packs = not hasattr(self.manager, "_masked_reasoning_ends")
-        self.runner.structured_outputs_worker = Masks(0 if packs else stride)
-        self.executor = Executor(self.runner)
+        for runner in runners:
+            runner.structured_outputs_worker = Masks(0 if packs else stride)
+        self.executor = Executor(runners)
         self.core = Core(self)
         # How many passes gave tokens, by request.
         self.passes: Counter[str] = Counter()

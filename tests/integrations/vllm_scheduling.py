@@ -26,6 +26,8 @@ from vllm.config import (
 )
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.tokenizers import cached_tokenizer_from_config
+from vllm.utils.hashing import sha256
+from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine import EngineCoreOutput
@@ -49,6 +51,7 @@ def engine_config(
     drafts: int = 0,
     max_seqs: int = 64,
     late_drafts: bool = False,
+    prefix_caching: bool = False,
     **structured: Any,
 ) -> VllmConfig:
     """What `vllm serve FOLDER` would run with, on a processor.
@@ -58,6 +61,7 @@ def engine_config(
         drafts: How many tokens are drafted.
         max_seqs: How many requests run at once.
         late_drafts: Whether steps are scheduled before the drafts are known.
+        prefix_caching: Whether prompts that begin alike share what is cached of them.
         structured: Fields of `StructuredOutputsConfig`.
 
     """
@@ -73,7 +77,7 @@ def engine_config(
         )
     config = VllmConfig(
         model_config=model,
-        cache_config=CacheConfig(block_size=BLOCK_SIZE, enable_prefix_caching=False),
+        cache_config=CacheConfig(block_size=BLOCK_SIZE, enable_prefix_caching=prefix_caching),
         scheduler_config=SchedulerConfig(
             max_num_seqs=max_seqs,
             max_num_batched_tokens=4096,
@@ -169,8 +173,14 @@ class SchedulerRun:
             block_size=BLOCK_SIZE,
         )
         self._drafter = drafter
+        self._hasher = None
+        if config.cache_config.enable_prefix_caching:
+            init_none_hash(sha256)
+            self._hasher = get_request_block_hasher(BLOCK_SIZE, sha256)
         self._seeds: dict[str, int] = {}
         self.outcomes: dict[str, Outcome] = {}
+        # How many tokens of prompts had been computed for others.
+        self.cached = 0
         self.steps = self.preemptions = 0
         # Whether a request's error has a text.
         self.tells_errors = "error" in EngineCoreOutput.__struct_fields__
@@ -219,6 +229,7 @@ class SchedulerRun:
             prompt_token_ids=list(prompt),
             sampling_params=params,
             pooling_params=None,
+            block_hasher=self._hasher,
         )
         self._seeds[name] = seed
         self.outcomes[name] = Outcome()
@@ -244,6 +255,7 @@ class SchedulerRun:
             waiting = [name for name in ids if scheduled.scheduled_spec_decode_tokens.get(name)]
             self.scheduler.update_draft_token_ids_in_output(self._drafts(waiting), scheduled)
         self.preemptions += len(scheduled.preempted_req_ids or ())
+        self.cached += sum(new.num_computed_tokens for new in scheduled.scheduled_new_reqs)
         sampled = self._sample(scheduled, ids)
         done = self.scheduler.update_from_output(
             scheduled,

@@ -115,7 +115,7 @@ def test_a_bare_decoder_is_of_unknown_type(registry: CollectorRegistry) -> None:
 
 def test_nothing_is_left_when_they_are_off() -> None:
     """The plain functions are there again, and the registry is free for others."""
-    loading = importlib.import_module("ffwd.tokenizer.load")
+    loading = importlib.import_module("ffwd.tokenizer.loading")
     before, load_before = dict(vars(Tokenizer)), loading._load
     registry = CollectorRegistry()
     for _ in range(2):

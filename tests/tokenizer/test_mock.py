@@ -7,7 +7,7 @@ import sys
 import ffwd
 import ffwd.tokenizer
 from ffwd.chat import CHATML, ChatTemplate
-from ffwd.tokenizer.mock import WORDS
+from ffwd.tokenizer.mocking import WORDS
 
 
 def test_every_text_comes_back() -> None:

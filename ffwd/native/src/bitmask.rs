@@ -1,6 +1,9 @@
 //! Rows of bitmasks in memory that the caller owns.
 
-use numpy::{PyArrayDyn, PyArrayMethods, PyReadwriteArrayDyn, PyUntypedArrayMethods};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use numpy::npyffi::NPY_ARRAY_WRITEABLE;
+use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadwriteArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use super::errors::{self, BitmaskError};
@@ -13,10 +16,30 @@ enum Memory<'py> {
     Unsigned(PyReadwriteArrayDyn<'py, u32>),
 }
 
-/// A borrowed bitmask.
+/// How many [`Lent`] live. It changes only with the interpreter lock held.
+static LENT: AtomicUsize = AtomicUsize::new(0);
+
+/// A bitmask that is read or written without the interpreter lock, as long as this lives.
+pub struct Lent;
+
+impl Lent {
+    pub fn new() -> Self {
+        LENT.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        LENT.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A borrowed bitmask. It may be written without the interpreter lock.
 pub struct Rows<'py> {
     memory: Memory<'py>,
     shape: (usize, usize),
+    _lent: Lent,
 }
 
 fn error(message: impl Into<String>) -> PyErr {
@@ -70,7 +93,25 @@ impl<'py> Rows<'py> {
         if !contiguous {
             return Err(error("a bitmask must be C-contiguous"));
         }
-        Ok(Some(Self { memory, shape }))
+        Ok(Some(Self { memory, shape, _lent: Lent::new() }))
+    }
+
+    /// Writes one row of at least `needed` words with the interpreter lock held, which takes a
+    /// fraction of a borrow. Returns `None`, and writes nothing, for everything but a valid row of a
+    /// numpy array while no bitmask is [`Lent`]: [`Rows`] say what is wrong.
+    pub fn write_row<R>(
+        bitmask: &Bound<'py, PyAny>,
+        row: usize,
+        needed: usize,
+        write: impl FnOnce(&mut [u32]) -> R,
+    ) -> Option<R> {
+        if let Ok(array) = bitmask.cast::<PyArrayDyn<i32>>() {
+            write_to(array, row, needed, |row| write(bytemuck::cast_slice_mut(row)))
+        } else if let Ok(array) = bitmask.cast::<PyArrayDyn<u32>>() {
+            write_to(array, row, needed, write)
+        } else {
+            None
+        }
     }
 
     /// The numbers of rows and of words in each.
@@ -113,6 +154,34 @@ impl<'py> Rows<'py> {
             .get_mut(row * words..(row + 1) * words)
             .ok_or_else(|| error("the bitmask has less memory than its shape says"))
     }
+}
+
+/// Writes a row while the interpreter lock is held; `None` if it is no valid row or is borrowed.
+fn write_to<T: Element, R>(
+    array: &Bound<'_, PyArrayDyn<T>>,
+    row: usize,
+    needed: usize,
+    write: impl FnOnce(&mut [T]) -> R,
+) -> Option<R> {
+    let (rows, words) = match *array.shape() {
+        [words] => (1, words),
+        [rows, words] => (rows, words),
+        _ => return None,
+    };
+    if row >= rows || words < needed || !array.is_c_contiguous() {
+        return None;
+    }
+    // SAFETY: the array lives, and its flags are read with the lock held. Nothing here writes its
+    // memory without the lock, as none is lent, and `write` does not release the lock.
+    #[allow(unsafe_code)]
+    let row = unsafe {
+        let flags = (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).flags;
+        if flags & NPY_ARRAY_WRITEABLE == 0 || LENT.load(Ordering::Relaxed) > 0 {
+            return None;
+        }
+        array.as_slice_mut().ok()?.get_mut(row * words..(row + 1) * words)?
+    };
+    Some(write(row))
 }
 
 /// Fill one row per matcher, in parallel, without the interpreter lock.

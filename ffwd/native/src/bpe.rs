@@ -82,18 +82,19 @@ pub fn part_options(pretokenize: bool, normalize: bool, prefix_space: bool) -> P
 /// The canonical token sequences, and their tokens.
 pub struct Sequences {
     pub canonicality: Arc<Canonicality>,
-    trie: ByteTrie,
+    /// Made when a text is first continued.
+    trie: OnceLock<ByteTrie>,
 }
 
 impl Sequences {
     fn new(tokenizer: &Arc<Tokenizer>) -> Option<Self> {
         let canonicality = Canonicality::new(Arc::clone(tokenizer))?;
-        let trie = canonicality.trie();
-        Some(Self { canonicality: Arc::new(canonicality), trie })
+        Some(Self { canonicality: Arc::new(canonicality), trie: OnceLock::new() })
     }
 
     fn choice(&self) -> Choice<'_> {
-        Choice { trie: &self.trie, has: &|_| true }
+        let trie = self.trie.get_or_init(|| self.canonicality.trie());
+        Choice { trie, has: &|_| true }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::errors;
 use super::released::Released;
@@ -143,6 +143,34 @@ impl PyBpeModel {
         };
         let json = text.bytes()?;
         Self::compile(py, || read_model(json, &writing, &exclude, missing_from.map(TokenId)))
+    }
+
+    /// Return the compiled model as bytes.
+    ///
+    /// None for a model of characters, and for one with several tokens of the same text.
+    fn save<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let saved = py.released(|| self.table.save())?;
+        Some(PyBytes::new(py, &saved))
+    }
+
+    /// Load a model from the bytes that `save` has returned.
+    ///
+    /// Raises:
+    ///     VocabularyError: Other bytes.
+    #[staticmethod]
+    fn load(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        match py.released(|| BpeTable::load(data)) {
+            Some(table) => Ok(Self { table: Arc::new(table) }),
+            None => Err(errors::VocabularyError::new_err("these bytes are no saved model")),
+        }
+    }
+
+    /// Return the bytes of each token by id; None for an id that is no token of the model.
+    fn texts<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
+        let ids = (0..size)
+            .map(|id| u32::try_from(id).map_or(&[][..], |id| self.table.text(TokenId(id))));
+        let texts = ids.map(|text| (!text.is_empty()).then(|| PyBytes::new(py, text)));
+        PyList::new(py, texts.collect::<Vec<_>>())
     }
 
     /// Return the bytes of a token; empty for an id that is no token of the model.

@@ -1,5 +1,6 @@
 //! The boundary to Python: converts, releases the interpreter lock, and holds no logic.
 
+mod allocator;
 mod bitmask;
 mod bpe;
 mod bpe_incremental;
@@ -15,6 +16,7 @@ mod grammar;
 mod limits;
 mod logits;
 mod matcher;
+mod model_file;
 mod pattern;
 mod released;
 mod request;
@@ -32,7 +34,7 @@ use ffwd_bounds::meter::heap::Metered;
 
 // Grammars allocate many small values: the system's allocator takes a tenth of the time.
 #[global_allocator]
-static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
+static ALLOCATOR: Metered<allocator::Allocator> = Metered(allocator::Allocator);
 
 // Interpreters without the lock are refused: nothing here was tested without it.
 #[pymodule(gil_used = true)]
@@ -73,6 +75,8 @@ mod _native {
     use super::logits::mask_logits;
     #[pymodule_export]
     use super::matcher::PyMatcher;
+    #[pymodule_export]
+    use super::model_file::{read_ranks, PyModelFile};
     #[pymodule_export]
     use super::pattern::text_chunks;
     #[pymodule_export]

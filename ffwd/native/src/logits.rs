@@ -10,6 +10,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 
+use super::bitmask::Lent;
 use super::errors::BitmaskError;
 use super::released::Released;
 use ffwd_engine::logits::{self, Lane, Work, BFLOAT16_MINUS_INFINITY, FLOAT16_MINUS_INFINITY};
@@ -147,6 +148,7 @@ pub fn mask_logits(
         }
     }
     check_rows(bitmask, "the bitmask")?;
+    let _lent = Lent::new();
     let (signed, signed_view, unsigned, unsigned_view);
     let masks = if let Ok(array) = bitmask.cast::<PyArrayDyn<i32>>() {
         signed = borrowed("the bitmask", array.try_readonly())?;

@@ -213,13 +213,23 @@ impl PyMatcher {
     ///     BitmaskError: Another type, shape or layout, or a row out of range.
     #[pyo3(signature = (bitmask, row=0))]
     fn fill_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
-        let mut rows = Rows::of(bitmask)?;
-        let words = self.matcher.compiled().engine.vocabulary().mask_words();
-        let row = rows.row(row, words)?;
-        if self.matcher.fill_known(row) {
-            return Ok(());
-        }
         let matcher = &self.matcher;
+        let words = matcher.compiled().engine.vocabulary().mask_words();
+        let fill_known = || Rows::write_row(bitmask, row, words, |row| matcher.fill_known(row));
+        match fill_known() {
+            Some(true) => return Ok(()),
+            // Computed without the lock and the row, so that the row is not borrowed.
+            Some(false) if matcher.is_plain() => {
+                py.released(|| matcher.bounded(Matcher::compute_mask))
+                    .map_err(|error| errors::engine(py, &error))?;
+                if fill_known() == Some(true) {
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        let mut rows = Rows::of(bitmask)?;
+        let row = rows.row(row, words)?;
         py.released(|| matcher.bounded(|matcher| matcher.fill_bitmask(row)))
             .map_err(|error| errors::engine(py, &error))
     }

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use super::bitmask::Lent;
 use super::errors::{self, BitmaskError};
 use super::grammar::PyCompiledGrammar;
 use super::matcher::PyMatcher;
@@ -419,6 +420,7 @@ impl PyStepRows {
             .collect::<PyResult<_>>()?;
         let drafts = given_drafts(drafts, requests.len())?;
         let all_bounds = given_bounds(bounds, requests.len())?;
+        let _lent = Lent::new();
         let mut array =
             self.bitmask.bind(py).try_readwrite().map_err(|cause| error(cause.to_string()))?;
         let rows = array.as_slice_mut().map_err(|cause| error(cause.to_string()))?;

@@ -10,6 +10,7 @@ from ffwd.tokenizer.definition import Model, TokenizerParts
 from ffwd.tokenizer.errors import CorruptTokenizerError, as_error
 from ffwd.tokenizer.huggingface.bpe import huggingface_parts
 from ffwd.tokenizer.library import TokenizersLibrary
+from ffwd.tokenizer.parts import BpeParts
 from ffwd.tokenizer.roles import ROLES, SpecialToken, SpecialTokens
 from ffwd.tokenizer.source import Source, component_state
 from ffwd.tokenizer.stages import steps
@@ -39,30 +40,31 @@ def huggingface_tokenizer(read: Source) -> TokenizerParts:
     """
     tokens = read_tokens(read)
     size = len(tokens.tokens)
-    texts: list[bytes | None] = [None] * size
-    names: list[str | None] = [None] * size
-    pieces = tokens.pieces
-    for (piece, token_id), data in zip(
-        pieces.items(), tokens.writing.to_bytes(pieces), strict=True
-    ):
-        names[token_id], texts[token_id] = piece, data
+    names = tokens.pieces.names(size)
+    texts = list(tokens.tokens)
+    control = [(i, name) for i, name in enumerate(names) if name is not None and texts[i] is None]
+    decoded = tokens.writing.to_bytes([name for _, name in control])
+    for (token_id, _), data in zip(control, decoded, strict=True):
+        texts[token_id] = data
     contents = [added.content for added in read.added.values()]
     for token_id, content, data in zip(
         read.added, contents, tokens.writing.to_bytes(contents), strict=True
     ):
         names[token_id], texts[token_id] = content, data
 
-    bpe, library, limits = _encoder(read, tokens)
-    strips = _strips_first_space(read.tokenizer)
-    prefix, suffix = _around(read.tokenizer)
+    made, library, limits = _encoder(read, tokens)
+    bpe, bpe_parts = made or (None, None)
+    strips = _strips_first_space(read.parts)
+    prefix, suffix = _around(read.parts)
     return TokenizerParts(
         kind="huggingface",
-        model=_MODELS[type(read.tokenizer.model).__name__],
+        model=_MODELS[type(read.parts.model).__name__],
         tokens=texts,
         names=names,
         kinds=tokens.kinds,
         special_ids=sorted(i for i, added in read.added.items() if added.special),
         bpe=bpe,
+        bpe_parts=bpe_parts,
         library=library,
         special_tokens=special_tokens(read, tokens),
         eos_token_ids=read.eos_token_ids or read.end_ids_by_name(),
@@ -70,7 +72,7 @@ def huggingface_tokenizer(read: Source) -> TokenizerParts:
         suffix_ids=suffix,
         chat_templates=read.chat_templates,
         strip_first_space=strips,
-        first_tokens=_first_tokens(read.tokenizer, names, texts, strips=strips),
+        first_tokens=_first_tokens(read.parts, names, texts, strips=strips),
         width=read.width,
         limits=limits,
         source=read.name,
@@ -79,13 +81,14 @@ def huggingface_tokenizer(read: Source) -> TokenizerParts:
 
 def _encoder(
     read: Source, tokens: TokenList
-) -> tuple[Bpe | None, TokenizersLibrary | None, list[str]]:
+) -> tuple[tuple[Bpe, BpeParts] | None, TokenizersLibrary | None, list[str]]:
     """Return the native encoder if possible, otherwise the tokenizers library, and why."""
-    kind = type(read.tokenizer.model).__name__
+    kind = type(read.parts.model).__name__
     reason = f"the tokenizer's model is {kind}, which only the tokenizers library encodes with"
     if kind == "BPE":
         try:
-            return Bpe(**huggingface_parts(read, tokens)), None, []
+            bpe_parts = huggingface_parts(read, tokens)
+            return (Bpe(**bpe_parts), bpe_parts), None, []
         except VocabularyError as error:
             reason = str(error)
             _LOGGER.warning("texts are encoded by the tokenizers library: %s", reason)
@@ -95,7 +98,7 @@ def _encoder(
         text_ids=tokens.added_text,
         unknown_id=tokens.unknown_id,
     )
-    return None, library, [reason, *losses(read.tokenizer, tokens.unknown_id)]
+    return None, library, [reason, *losses(read.parts, tokens.unknown_id)]
 
 
 def losses(tokenizer: "LibraryTokenizer", unknown_id: int | None) -> Iterator[str]:
@@ -158,16 +161,17 @@ def special_tokens(read: Source, tokens: TokenList) -> SpecialTokens:
     """Return the tokens with a role, and all other tokens without text."""
     roles = dict(read.roles)
     unknown_id = tokens.unknown_id
-    unknown = None if unknown_id is None else read.tokenizer.id_to_token(unknown_id)
+    unknown = None if unknown_id is None else read.id_to_token(unknown_id)
     if unknown is not None:
         roles.setdefault("unk", unknown)
     by_content = {added.content: i for i, added in reversed(read.added.items())}
+    pieces = tokens.pieces.find(roles.values())
     found: dict[str, SpecialToken] = {}
     for role in ROLES:
         content = roles.get(role)
         if content is None:
             continue
-        token_id = by_content.get(content, tokens.pieces.get(content))
+        token_id = by_content.get(content, pieces.get(content))
         if token_id is not None:
             found[role] = SpecialToken(token_id, content)
     others = (TokenKind.SPECIAL, TokenKind.CONTROL)

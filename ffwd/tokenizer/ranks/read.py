@@ -4,12 +4,13 @@ import base64
 import binascii
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffwd._native import BpeModel, VocabularyError
+from ffwd._native import read_ranks as native_ranks
 from ffwd.tokenizer.errors import (
     CorruptTokenizerError,
     TokenizerNotFoundError,
@@ -45,22 +46,19 @@ def rank_parts(given: Ranks) -> BpeParts:
     special_tokens = given.special_tokens
     if not isinstance(pattern, str):
         raise VocabularyError(f"the pattern must be a string, not {type(pattern).__name__}")
-    for text, rank in ranks.items():
-        if not isinstance(text, bytes) or not text:
-            raise VocabularyError(f"ranks must be of bytes that are not empty: {text!r}")
-        _check_id(rank, f"the rank of {text!r}")
+    _check_ranks(ranks)
     for name, token_id in special_tokens.items():
         if not isinstance(name, str) or not name:
             raise VocabularyError(f"special tokens must be strings that are not empty: {name!r}")
         _check_id(token_id, f"the id of {name!r}")
 
-    by_id = {rank + first_id: text for text, rank in ranks.items()}
-    size = 1 + max(max(by_id, default=-1), max(special_tokens.values(), default=-1))
+    ids = {rank + first_id for rank in ranks.values()} if first_id else set(ranks.values())
+    size = 1 + max(max(ids, default=-1), max(special_tokens.values(), default=-1))
     if not 0 < size <= MAX_WIDTH:
         raise VocabularyError(f"there are ids up to {size - 1}: 0 to {MAX_WIDTH - 1} can be")
-    if len(by_id) != len(ranks):
-        raise VocabularyError(f"{len(ranks)} texts have {len(by_id)} ranks: each needs its own")
-    taken = sorted(by_id.keys() & special_tokens.values())
+    if len(ids) != len(ranks):
+        raise VocabularyError(f"{len(ranks)} texts have {len(ids)} ranks: each needs its own")
+    taken = sorted(ids.intersection(special_tokens.values()))
     if taken:
         raise VocabularyError(f"special tokens have the ids of text: {shown(taken)}")
     return BpeParts(
@@ -90,6 +88,16 @@ def read_ranks(path: str | os.PathLike[str]) -> dict[bytes, int]:
 
 def parse_ranks(data: bytes, name: str) -> dict[bytes, int]:
     """Parse the contents of such a file: on each line a text in base64 and its rank."""
+    ranks = native_ranks(data)
+    if ranks is None:
+        ranks = parse_lines(data, name)
+    if not ranks:
+        raise CorruptTokenizerError(f"{name} has no ranks")
+    return ranks
+
+
+def parse_lines(data: bytes, name: str) -> dict[bytes, int]:
+    """Parse any spelling of such a file, line by line."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(data.splitlines(), 1):
         if not line:
@@ -101,8 +109,6 @@ def parse_ranks(data: bytes, name: str) -> dict[bytes, int]:
             raise CorruptTokenizerError(
                 f"{name}, line {number}: not a text in base64 and its rank ({error})"
             ) from error
-    if not ranks:
-        raise CorruptTokenizerError(f"{name} has no ranks")
     return ranks
 
 
@@ -191,6 +197,23 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         raise TokenizerNotFoundError(f"{path}: no such file, so it cannot be read") from error
     except OSError as error:
         raise CorruptTokenizerError(f"{path} cannot be read: {error}") from error
+
+
+def _ends(numbers: Collection[int]) -> tuple[int, ...]:
+    """Return the smallest and the largest number, if there are any."""
+    return (min(numbers), max(numbers)) if numbers else ()
+
+
+def _check_ranks(ranks: Mapping[bytes, int]) -> None:
+    numbers = ranks.values()
+    # Types and bounds of all at once; the loop finds the one that is wrong.
+    plain = set(map(type, ranks)) <= {bytes} and set(map(type, numbers)) <= {int}
+    if plain and b"" not in ranks and all(0 <= n <= MAX_WIDTH for n in _ends(numbers)):
+        return
+    for text, rank in ranks.items():
+        if not isinstance(text, bytes) or not text:
+            raise VocabularyError(f"ranks must be of bytes that are not empty: {text!r}")
+        _check_id(rank, f"the rank of {text!r}")
 
 
 def _check_id(value: Any, what: str) -> None:

@@ -25,17 +25,23 @@ def rank_tokenizer(
     Raises `VocabularyError` for ranks that contradict each other or a pattern that is not
     supported.
     """
-    bpe = Bpe(**rank_parts(given))
+    bpe_parts = rank_parts(given)
+    bpe = Bpe(**bpe_parts)
     size = bpe.vocab_size
     tokens: list[bytes | None] = [None] * size
     names: list[str | None] = [None] * size
     kinds = [TokenKind.UNUSED] * size
     text = TokenKind.TEXT
-    for data, rank in given.ranks.items():
-        token_id = rank + given.first_id
-        # Bytes that are no character of their own are named as Python escapes them.
-        tokens[token_id], names[token_id] = data, data.decode(errors="backslashreplace")
-        kinds[token_id] = text
+    # Bytes that are no character of their own are named as Python escapes them.
+    written = [data.decode(errors="backslashreplace") for data in given.ranks]
+    first, end = given.first_id, given.first_id + len(written)
+    if list(given.ranks.values()) == list(range(len(written))):
+        tokens[first:end], names[first:end] = given.ranks, written
+        kinds[first:end] = [text] * len(written)
+    else:
+        for (data, rank), name in zip(given.ranks.items(), written, strict=True):
+            token_id = rank + first
+            tokens[token_id], names[token_id], kinds[token_id] = data, name, text
 
     special = given.special_tokens
     unknown = (roles or {}).get("unk")
@@ -66,6 +72,7 @@ def rank_tokenizer(
         kinds=kinds,
         special_ids=sorted(special.values()),
         bpe=bpe,
+        bpe_parts=bpe_parts,
         special_tokens=SpecialTokens(**found, additional=additional),
         eos_token_ids=sorted(ends),
         source=source,

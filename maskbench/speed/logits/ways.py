@@ -73,9 +73,9 @@ def ways(
             )
         )
     else:
-        found.append(
-            Way("ffwd", lambda: ffwd.adapters.logits.apply_token_bitmask_inplace(logits, bits))
-        )
+        apply = ffwd.adapters.logits.apply_token_bitmask_inplace
+        found.append(Way("ffwd", lambda: apply(logits, bits)))
+        found.append(Way("ffwd, torch", lambda: apply(logits, bits, backend="torch")))
     found += [
         Way("where", lambda: torch.where(ready, logits, -torch.inf)),
         Way("shifts + where", lambda: torch.where(unpack(), logits, -torch.inf)),
@@ -87,6 +87,19 @@ def ways(
             missing[name] = f"pip install {name}"
         else:
             found.append(Way(name, make(logits, bits)))
+    if logits.is_cuda and "xgrammar" not in missing:
+        import xgrammar
+
+        way = Way(
+            "xgrammar, cuda",
+            lambda: xgrammar.apply_token_bitmask_inplace(logits, bits, backend="cuda"),
+        )
+        # It is compiled for the first call, by a compiler that may be missing.
+        try:
+            way.call()
+            found.append(way)
+        except (ImportError, OSError, RuntimeError) as error:
+            missing[way.name] = str(error).partition("\n")[0]
     # The least that a mask without allowed tokens can cost.
     found.append(Way("fill", lambda: logits.fill_(-torch.inf), same=False))
     return found, missing

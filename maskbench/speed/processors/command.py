@@ -43,6 +43,7 @@ def processors_command(
     import ffwd
     import ffwd.tokenizer
     from maskbench.speed.processors import measure
+    from maskbench.speed.processors.rows import Peers
 
     torch.set_num_threads(threads)
     with commands.workplace() as scratch:
@@ -50,7 +51,7 @@ def processors_command(
         vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
         jobs = commands.jobs(data, sample, seed, HuggingFaceEncoder(spec))
         loaded = PreTrainedTokenizerFast.from_pretrained(str(spec.directory))
-    peers = measure.Peers(vocabulary, loaded, spec.vocab_size, threads)
+    peers = Peers(vocabulary, loaded, spec.vocab_size, threads)
     texts = measure.texts(jobs, peers, steps, max(batches))
     if not texts:
         raise click.ClickException(f"no document of {steps} tokens is accepted by every engine")

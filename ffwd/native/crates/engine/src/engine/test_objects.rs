@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::tests::*;
 use super::*;
+use crate::mask::token_set::TokenMask;
 use ffwd_automaton::{Numbers, PropertyOrder};
 use ffwd_json_schema::test_validator::{validates, Order};
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary};
@@ -181,4 +182,40 @@ fn masks_know_which_keys_of_a_pattern_are_left() {
             assert!(compared > 10, "{compared} {pattern}");
         }
     }
+}
+
+/// Where no token ends a name, the mask is that of the other keys, whatever the name.
+#[test]
+fn places_within_names_share_the_mask_of_other_keys() {
+    let schema = object(
+        r#"{"properties": {"abxabxabx": {}, "abxq": {"type": "integer"}, "xabxab": {}},
+            "required": ["xabxab"], "maxProperties": 3}"#,
+    );
+    let mut shared = 0;
+    for tokens in [0, 40, 300] {
+        let engine = engine(vocabulary(3, tokens));
+        for (order, _) in ORDERS {
+            let compiled = compile(&engine, &schema, order);
+            let generation = compiled.generation();
+            let automaton = &generation.automaton;
+            let mut masks: Vec<Arc<TokenMask>> = Vec::new();
+            for before in ["{", "{\"a\":1,", "{\"abxq\":1,", "{\"abxabxabx\":{\"b\":2},"] {
+                for name in ["abxabxabx", "abxq", "xabxab", "xbq"] {
+                    for length in 0..=name.len() {
+                        let text = format!("{before}\"{}", &name[..length]);
+                        let threads = automaton.threads(automaton.start());
+                        let read = automaton.walk(threads, text.as_bytes()).unwrap();
+                        let Some(threads) = read else { continue };
+                        let state = automaton.intern(threads).unwrap();
+                        assert_mask(&compiled, state, text.as_bytes(), &schema);
+                        masks.push(generation.masker.compute(automaton, state).unwrap());
+                    }
+                }
+            }
+            let is_shared =
+                |at: usize| masks[..at].iter().any(|mask| Arc::ptr_eq(mask, &masks[at]));
+            shared += (0..masks.len()).filter(|&at| is_shared(at)).count();
+        }
+    }
+    assert!(shared > 100, "{shared}");
 }

@@ -19,6 +19,13 @@ pub struct KeyPlaces {
     pub within: Vec<NodeId>,
 }
 
+impl KeyPlaces {
+    /// Whether the other keys, if they are allowed, are all that a token can begin or end.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.cut.is_empty() && self.within.is_empty()
+    }
+}
+
 /// Returns the positions of a node's keys in a subtree of a trie.
 pub fn key_places(
     keys: &Keys,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::found_again::{FoundAgain, Kept};
 use super::free_text::{FreeBasis, Lengths};
 use super::lexeme_mask::LexemeMask;
 use super::loops::KnownChanges;
-use super::recent::RecentMemo;
+use super::recent::{Recent, RecentMemo};
 use super::rest_tries::RestTries;
 use super::walk::{compute, View};
 use ffwd_bounds::error::LimitExceeded;
@@ -35,14 +36,26 @@ enum Key {
 
 #[derive(Clone, Debug)]
 enum Value {
-    Mask(Arc<LexemeMask>),
+    Mask(Arc<Kept<Key, LexemeMask>>),
     Basis(Arc<FreeBasis>),
+}
+
+impl Recent for Value {
+    fn take_used(&self) -> bool {
+        match self {
+            Self::Mask(kept) => kept.take_used(),
+            Self::Basis(_) => false,
+        }
+    }
 }
 
 /// Masks of lexeme states for one vocabulary, shared by all grammars, under a byte budget.
 #[derive(Debug)]
 pub struct LexemeMaskStore {
     memo: Mutex<RecentMemo<Key, Value>>,
+    /// Some masks of `memo`, found without its lock. It changes only with the lock held, so it has
+    /// nothing that was evicted.
+    again: FoundAgain<Key, LexemeMask>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
     tries: RestTries,
     changes: KnownChanges,
@@ -55,6 +68,7 @@ impl LexemeMaskStore {
     pub fn new(max_bytes: usize) -> Self {
         Self {
             memo: Mutex::new(RecentMemo::new(max_bytes)),
+            again: FoundAgain::default(),
             basis: Mutex::default(),
             tries: RestTries::default(),
             changes: KnownChanges::default(),
@@ -66,13 +80,40 @@ impl LexemeMaskStore {
 
     /// Sets the budget, and evicts what exceeds it.
     pub fn set_max_bytes(&self, max_bytes: usize) {
-        let let_go = self.memo.lock().set_max_bytes(max_bytes);
+        let mut memo = self.memo.lock();
+        let let_go = memo.set_max_bytes(max_bytes);
+        self.forget(&let_go);
+        drop(memo);
+        drop(let_go);
+    }
+
+    /// Removes evicted masks from `again`, with the lock of the memo held.
+    fn forget(&self, evicted: &[Value]) {
+        for value in evicted {
+            if let Value::Mask(kept) = value {
+                self.again.remove(kept);
+            }
+        }
+    }
+
+    fn insert(&self, key: Key, value: Value, bytes: usize) {
+        let mut memo = self.memo.lock();
+        let let_go = memo.insert(key, value, bytes);
+        self.forget(&let_go);
+        drop(memo);
         drop(let_go);
     }
 
     fn known_mask(&self, key: Key) -> Option<Arc<LexemeMask>> {
-        match self.memo.lock().get(&key)? {
-            Value::Mask(mask) => Some(mask),
+        if let Some(mask) = self.again.get(&key) {
+            return Some(mask);
+        }
+        let mut memo = self.memo.lock();
+        match memo.get(&key)? {
+            Value::Mask(kept) => {
+                self.again.set(&kept);
+                Some(kept.value.clone())
+            }
             Value::Basis(_) => None,
         }
     }
@@ -80,8 +121,7 @@ impl LexemeMaskStore {
     fn keep_mask(&self, key: Key, mask: &Arc<LexemeMask>) {
         // Memory that another entry shares is counted once.
         let own = if Arc::strong_count(mask) == 1 { mask.memory_bytes() } else { 0 };
-        let let_go = self.memo.lock().insert(key, Value::Mask(mask.clone()), own + 128);
-        drop(let_go);
+        self.insert(key, Value::Mask(Arc::new(Kept::new(key, mask.clone()))), own + 192);
     }
 
     /// Returns the effects of all tokens of the vocabulary.
@@ -249,8 +289,7 @@ impl LexemeMaskStore {
         let built = Arc::new(FreeBasis::new(vocabulary, lengths, unbounded));
         self.walks.fetch_add(1, Ordering::Relaxed);
         let bytes = built.memory_bytes();
-        let let_go = self.memo.lock().insert(key, Value::Basis(built.clone()), bytes);
-        drop(let_go);
+        self.insert(key, Value::Basis(built.clone()), bytes);
         Ok(built)
     }
 
@@ -261,7 +300,10 @@ impl LexemeMaskStore {
 
     /// Evicts everything that depends on a grammar; only the inside of any JSON string stays.
     pub fn clear(&self) {
-        self.memo.lock().clear();
+        let mut memo = self.memo.lock();
+        memo.clear();
+        self.again.clear();
+        drop(memo);
         self.changes.clear();
     }
 

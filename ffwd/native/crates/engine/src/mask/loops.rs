@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::recent::RecentMemo;
+use super::recent::{Recent, RecentMemo};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Lexeme};
@@ -35,6 +35,8 @@ const NODES_PER_STEP: usize = 4;
 
 /// The byte budget for nodes at which states change.
 const MAX_BYTES: usize = 4 << 20;
+
+impl Recent for Arc<NodeSet> {}
 
 /// The nodes at which states change, by lexeme and state, for states with long enough walks. All
 /// walks over one vocabulary share them.

@@ -9,6 +9,7 @@
 mod agreement;
 mod completion;
 mod doubt;
+mod found_again;
 mod free_text;
 mod groups;
 mod key_places;

@@ -5,6 +5,14 @@ use std::hash::{BuildHasher, Hash};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+/// A value that may be found without the memo.
+pub trait Recent: Clone {
+    /// Returns whether it was found without the memo since this was last asked.
+    fn take_used(&self) -> bool {
+        false
+    }
+}
+
 #[derive(Debug)]
 struct MemoEntry<V> {
     value: V,
@@ -80,7 +88,7 @@ pub struct RecentMemo<K, V> {
     max_bytes: usize,
 }
 
-impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
+impl<K: Copy + Eq + Hash, V: Recent> RecentMemo<K, V> {
     pub fn new(max_bytes: usize) -> Self {
         Self {
             kept: FxHashMap::default(),
@@ -129,7 +137,8 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
             }
             let Some(oldest) = self.queue.pop_front() else { break };
             let Some(entry) = self.entries.part(&oldest).get_mut(&oldest) else { continue };
-            if entry.used {
+            let used = entry.value.take_used() || entry.used;
+            if used {
                 entry.used = false;
                 self.queue.push_back(oldest);
             } else if let Some(entry) = self.entries.part(&oldest).remove(&oldest) {
@@ -161,6 +170,8 @@ impl<K: Copy + Eq + Hash, V: Clone> RecentMemo<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Recent for u32 {}
 
     #[test]
     fn what_was_not_asked_for_goes_first() {

@@ -42,6 +42,10 @@ impl Rivalled {
 
     /// Sorts what has been collected.
     pub fn settle(self, vocabulary: &Vocabulary) -> SettledRivalled {
+        // Most masks have none, and an empty shared list would be allocated.
+        if self.is_empty() {
+            return SettledRivalled::default();
+        }
         let Self { mut tokens, bitmaps } = self;
         let first = |token: TokenId| first_byte(vocabulary, token);
         tokens.sort_unstable_by_key(|&token| (first(token), token));
@@ -54,7 +58,7 @@ impl Rivalled {
 
 /// Tokens that earlier items may exclude. Bitmaps are listed only if nothing else shows which of
 /// their tokens are excluded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SettledRivalled {
     by_byte: Arc<[(u8, Box<[TokenId]>)]>,
     bitmaps: Arc<[Bitmap]>,

@@ -265,8 +265,12 @@ impl TokenMaskBuilder {
 
     /// The tokens, if only single ones were collected and none is doubtful.
     pub fn as_tokens(&self) -> Option<&[TokenId]> {
-        let is_plain = self.doubtful.is_empty() && self.rivalled.is_empty();
-        (self.bases.is_empty() && is_plain).then_some(&*self.added)
+        (self.bases.is_empty() && self.is_certain()).then_some(&*self.added)
+    }
+
+    /// Whether no token depends on anything else than what was collected.
+    pub fn is_certain(&self) -> bool {
+        self.doubtful.is_empty() && self.rivalled.is_empty()
     }
 
     /// The tokens that have been collected.

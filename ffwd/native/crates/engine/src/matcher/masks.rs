@@ -42,9 +42,24 @@ impl Matcher {
         generation.masker.with_shared(state, read)
     }
 
+    /// Computes the mask if it is the grammar's own and no budget is in the way, so that
+    /// [`Self::fill_known`] finds it.
+    pub fn compute_mask(&self) -> Result<()> {
+        if self.terminated || self.budget.is_some() || !self.is_plain() {
+            return Ok(());
+        }
+        let (generation, state) = self.here()?;
+        let Generation { automaton, masker, .. } = &**generation;
+        if !masker.is_known(state) {
+            masker.compute(automaton, state)?;
+            self.compiled.settle(&generation);
+        }
+        Ok(())
+    }
+
     /// Whether the mask is the grammar's own.
     #[inline]
-    fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         let in_text = self.stage == Stage::Grammar && self.read == self.prefix.len();
         in_text && !self.canonical
     }

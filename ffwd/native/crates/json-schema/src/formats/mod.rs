@@ -18,6 +18,8 @@ mod reference;
 mod text;
 mod time;
 
+use std::sync::OnceLock;
+
 use ffwd_regular::regex::{Ast, CharClass};
 use reference::Repertoire;
 
@@ -74,17 +76,26 @@ const FORMATS: &[Format] = &[
     exact("uuid", "00000000-0000-0000-0000-000000000000", text::uuid),
 ];
 
+/// The languages of `FORMATS` that the process has used: building one takes longer than compiling
+/// a small schema, and equal trees that are shared compare at once.
+static BUILT: [OnceLock<Ast>; FORMATS.len()] = [const { OnceLock::new() }; FORMATS.len()];
+
 fn entry(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
 /// The language of a format; none if it is not known.
 pub fn format(name: &str) -> Option<Ast> {
-    let Format { language, possible, .. } = entry(name)?;
-    Some(match possible {
-        Some(possible) => Ast::approximate(language(), possible()),
-        None => language(),
-    })
+    let place = FORMATS.iter().position(|format| format.name == name)?;
+    Some(BUILT[place].get_or_init(|| build(&FORMATS[place])).clone())
+}
+
+fn build(format: &Format) -> Ast {
+    let language = (format.language)();
+    match format.possible {
+        Some(possible) => Ast::approximate(language, possible()),
+        None => language,
+    }
 }
 
 /// A text of a format, so that no automaton is needed to see that there is one.

@@ -49,30 +49,40 @@ impl PairMap {
             .map(TokenId)
             .filter(|&token| splits.get(token).is_some())
             .collect();
-        let filter_bits = (merged.len() * FILTER_BITS).next_power_of_two().max(64);
+        let mut map = Self::with_room(merged.len());
+        for token in merged {
+            map.insert(splits, token);
+        }
+        map
+    }
+
+    /// An empty map for this many merges.
+    pub fn with_room(merges: usize) -> Self {
+        let filter_bits = (merges * FILTER_BITS).next_power_of_two().max(64);
         // At most half full.
-        let size = (merged.len() * 2).next_power_of_two().max(2);
-        let mut map = Self {
+        let size = (merges * 2).next_power_of_two().max(2);
+        Self {
             borders: Box::new([[0; 4]; 256]),
             filter: vec![0; filter_bits / 64],
             filter_shift: 64 - filter_bits.trailing_zeros(),
             slots: vec![EMPTY; size],
             slot_shift: 64 - size.trailing_zeros(),
-        };
-        for token in merged {
-            let last = splits.last_byte(splits.left(token));
-            let first = splits.first_byte(splits.right(token));
-            map.borders[usize::from(last)][usize::from(first) / 64] |= 1 << (first % 64);
-            let hash = hash(splits.left(token), splits.right(token));
-            let bit = hash >> map.filter_shift;
-            map.filter[(bit / 64) as usize] |= 1 << (bit % 64);
-            let mut slot = (hash >> map.slot_shift) as usize;
-            while map.slots[slot] != EMPTY {
-                slot = (slot + 1) & (map.slots.len() - 1);
-            }
-            map.slots[slot] = fingerprint(hash) | token.0;
         }
-        map
+    }
+
+    /// Adds the merge of a token's split, which is not in the map yet. There must be room.
+    pub fn insert(&mut self, splits: &Splits, token: TokenId) {
+        let last = splits.last_byte(splits.left(token));
+        let first = splits.first_byte(splits.right(token));
+        self.borders[usize::from(last)][usize::from(first) / 64] |= 1 << (first % 64);
+        let hash = hash(splits.left(token), splits.right(token));
+        let bit = hash >> self.filter_shift;
+        self.filter[(bit / 64) as usize] |= 1 << (bit % 64);
+        let mut slot = (hash >> self.slot_shift) as usize;
+        while self.slots[slot] != EMPTY {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        self.slots[slot] = fingerprint(hash) | token.0;
     }
 
     /// Whether any merge joins a token that ends with a byte and one that begins with another.

@@ -59,6 +59,26 @@ impl Splits {
         Self { splits, ranks: Vec::new() }
     }
 
+    /// Keeps ranks apart from levels while [`Self::set_in_order`] is used.
+    pub fn begin_in_order(&mut self) {
+        self.ranks = self.splits.iter().map(|split| split.level).collect();
+    }
+
+    /// As [`Self::set`], with the level, for a token whose parts have theirs.
+    pub fn set_in_order(&mut self, token: TokenId, left: TokenId, right: TokenId, rank: u32) {
+        let level = rank.max(self.level(left)).max(self.level(right));
+        self.set(token, left, right, level);
+        self.ranks[token.index()] = rank;
+    }
+
+    /// Call this when all splits are set in order.
+    pub fn finish_in_order(&mut self) {
+        let same = |(split, &rank): (&Split, &u32)| split.level == rank;
+        if self.splits.iter().zip(&self.ranks).all(same) {
+            self.ranks = Vec::new();
+        }
+    }
+
     pub fn set_base(&mut self, token: TokenId) {
         self.splits[token.index()].level = BASE;
     }

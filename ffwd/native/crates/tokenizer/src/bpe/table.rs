@@ -9,6 +9,7 @@ use super::merge_rules::find_splits;
 use super::merging::{merge_symbols, Merge, Symbol};
 use super::pair::may_follow;
 use super::pair_map::PairMap;
+use super::pair_splits::{each_prefix, find_splits_by_pairs};
 use super::row_cache::RowCache;
 use super::spec::{Base, BpeError, BpeSpec};
 use super::splits::{Splits, BASE};
@@ -16,7 +17,7 @@ use super::successors::LeftTree;
 use super::suffixes::Suffixes;
 use super::texts::Texts;
 use super::trie::{Slot, Trie, TrieText};
-use crate::vocabulary::TokenId;
+use crate::vocabulary::{sorted_by_length, sorted_by_text, TokenId};
 
 /// How a piece is encoded. The first three give the same tokens, those that the model sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +37,20 @@ pub enum Method {
 /// A compiled byte-pair encoding.
 #[derive(Debug)]
 pub struct BpeTable {
-    texts: Texts,
-    splits: Splits,
+    pub(super) texts: Texts,
+    pub(super) splits: Splits,
     pairs: PairMap,
     trie: Trie,
     /// The tokens outside the trie that have the same bytes as one in it.
     same: FxHashMap<TokenId, Vec<TokenId>>,
-    left_tree: LeftTree,
+    /// Made when a row of forbidden successors is first asked for.
+    left_tree: OnceLock<LeftTree>,
     /// Made when a piece is first appended to.
     suffixes: OnceLock<Suffixes>,
     rows: RowCache,
     /// For what may not follow an unreachable token: everything.
     reachable: Arc<[TokenId]>,
-    whole_pieces: bool,
+    pub(super) whole_pieces: bool,
 }
 
 impl BpeTable {
@@ -58,9 +60,45 @@ impl BpeTable {
     /// The spec contradicts itself, or passes a bound of the tables.
     pub fn new(spec: BpeSpec) -> Result<Self, BpeError> {
         let texts = Texts::new(&spec)?;
-        let mut splits = find_splits(&texts, &spec)?;
-        let mut by_length: Vec<TokenId> = texts.tokens().map(|(token, _)| token).collect();
-        by_length.sort_by_key(|&token| texts.get(token).len());
+        let tokens = || texts.tokens().map(|(token, _)| token);
+        let by_length = sorted_by_length(tokens(), |token| texts.get(token));
+        let sorted = sorted_by_text(tokens(), |token| texts.get(token));
+        match find_splits_by_pairs(&texts, &spec, &sorted, &by_length)? {
+            Some((splits, pairs)) => {
+                Ok(Self::of_splits(texts, splits, pairs, &sorted, by_length, &spec))
+            }
+            None => Self::by_merging(texts, &spec, by_length),
+        }
+    }
+
+    /// From the splits of tokens with different texts, with `sorted` by these.
+    pub(super) fn of_splits(
+        texts: Texts,
+        mut splits: Splits,
+        pairs: PairMap,
+        sorted: &[TokenId],
+        by_length: Vec<TokenId>,
+        spec: &BpeSpec,
+    ) -> Self {
+        let reachable = |token| splits.is_reachable(token);
+        let entries: Vec<TrieText<'_>> =
+            sorted.iter().map(|&token| (texts.get(token), token, reachable(token))).collect();
+        let trie = Trie::from_sorted(&entries);
+        let mut shorter = Vec::with_capacity(sorted.len());
+        each_prefix(&texts, sorted, reachable, |token, prefix| {
+            if reachable(token) {
+                shorter.push((token, prefix));
+            }
+        });
+        for (token, prefix) in shorter {
+            splits.set_shorter(token, prefix);
+        }
+        Self::of_parts(texts, splits, pairs, trie, FxHashMap::default(), by_length, spec)
+    }
+
+    /// The same by encoding every token's text, for any spec.
+    fn by_merging(texts: Texts, spec: &BpeSpec, by_length: Vec<TokenId>) -> Result<Self, BpeError> {
+        let mut splits = find_splits(&texts, spec)?;
         splits.find_levels(&by_length);
         let (trie, same) = build_trie(&texts, &splits);
         for (token, text) in texts.tokens() {
@@ -68,20 +106,33 @@ impl BpeTable {
                 splits.set_shorter(token, trie.longest(&text[..text.len() - 1]));
             }
         }
-        by_length.retain(|&token| splits.is_reachable(token));
-        by_length.sort_unstable();
-        Ok(Self {
-            pairs: PairMap::new(&splits),
-            left_tree: LeftTree::new(&splits),
+        let pairs = PairMap::new(&splits);
+        Ok(Self::of_parts(texts, splits, pairs, trie, same, by_length, spec))
+    }
+
+    fn of_parts(
+        texts: Texts,
+        splits: Splits,
+        pairs: PairMap,
+        trie: Trie,
+        same: FxHashMap<TokenId, Vec<TokenId>>,
+        mut tokens: Vec<TokenId>,
+        spec: &BpeSpec,
+    ) -> Self {
+        tokens.retain(|&token| splits.is_reachable(token));
+        tokens.sort_unstable();
+        Self {
+            pairs,
+            left_tree: OnceLock::new(),
             suffixes: OnceLock::new(),
             rows: RowCache::default(),
-            reachable: by_length.into(),
+            reachable: tokens.into(),
             whole_pieces: spec.whole_pieces,
             texts,
             splits,
             trie,
             same,
-        })
+        }
     }
 
     /// One more than the largest id of a token.
@@ -132,6 +183,32 @@ impl BpeTable {
         self.texts.longest()
     }
 
+    /// Compiles any spec by encoding every token's text: the slow twin of [`Self::new`].
+    #[cfg(test)]
+    pub(crate) fn new_by_merging(spec: &BpeSpec) -> Result<Self, BpeError> {
+        let texts = Texts::new(spec)?;
+        let mut by_length: Vec<TokenId> = texts.tokens().map(|(token, _)| token).collect();
+        by_length.sort_by_key(|&token| texts.get(token).len());
+        Self::by_merging(texts, spec, by_length)
+    }
+
+    /// Everything that is found about a token: level, rank, split, and the next shorter token.
+    #[cfg(test)]
+    pub(crate) fn facts(&self, token: TokenId) -> impl PartialEq + std::fmt::Debug {
+        let splits = &self.splits;
+        let is_part = (splits.is_left_part(token), splits.is_right_part(token));
+        let node =
+            self.trie.find(self.text(token)).map(|node| (node.token(), node.reachable_token()));
+        (
+            splits.level(token),
+            splits.rank(token),
+            splits.get(token),
+            splits.shorter(token),
+            is_part,
+            node,
+        )
+    }
+
     /// The two tokens whose merge makes a token, wherever it stands.
     #[cfg(test)]
     pub(crate) fn split(&self, token: TokenId) -> Option<(TokenId, TokenId)> {
@@ -180,10 +257,11 @@ impl BpeTable {
         }
         self.rows.get(left, || {
             if !self.is_byte_fallback(left) {
-                let runs = self.left_tree.forbidden_runs(&self.splits, left);
+                let tree = self.left_tree.get_or_init(|| LeftTree::new(&self.splits));
+                let runs = tree.forbidden_runs(&self.splits, left);
                 let mut row = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
                 for run in runs {
-                    row.extend_from_slice(self.left_tree.tokens(run));
+                    row.extend_from_slice(tree.tokens(run));
                 }
                 row.into()
             } else {
@@ -363,7 +441,7 @@ impl BpeTable {
             + self.splits.memory_bytes()
             + self.pairs.memory_bytes()
             + self.trie.memory_bytes()
-            + self.left_tree.memory_bytes()
+            + self.left_tree.get().map_or(0, LeftTree::memory_bytes)
             + self.suffixes.get().map_or(0, Suffixes::memory_bytes)
             + self.reachable.len() * 4
     }

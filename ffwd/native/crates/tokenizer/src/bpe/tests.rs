@@ -155,6 +155,17 @@ proptest! {
     }
 
     #[test]
+    fn splits_are_the_same_by_pairs_and_by_merging(spec in any_spec()) {
+        let (table, slow) = (BpeTable::new(spec.clone())?, BpeTable::new_by_merging(&spec)?);
+        prop_assert_eq!(table.width(), slow.width());
+        for token in (0..table.width() as u32).map(TokenId) {
+            prop_assert_eq!(table.facts(token), slow.facts(token), "{:?}", table.text(token));
+            let rows = (table.forbidden_after(token), slow.forbidden_after(token));
+            prop_assert_eq!(rows.0, rows.1);
+        }
+    }
+
+    #[test]
     fn a_piece_is_encoded_as_defined(spec in any_spec(), text in any_text()) {
         let definition = Definition::new(&spec);
         let table = BpeTable::new(spec).unwrap();

@@ -44,7 +44,8 @@ impl Texts {
         for (byte, &token) in byte_tokens.iter().enumerate() {
             given.push((token, &single[byte..=byte]));
         }
-        given.sort_unstable();
+        // Files list their tokens in order, which a stable sort uses.
+        given.sort();
         // A byte token that is also listed among the pieces must have the same bytes there.
         given.dedup();
         let width = given.last().map_or(0, |(token, _)| token.index() + 1);
@@ -72,6 +73,28 @@ impl Texts {
         let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max();
         let (base, longest) = (spec.base, longest.unwrap_or(0));
         Ok(Self { bytes, offsets, byte_tokens, missing_from, base, longest })
+    }
+
+    /// From the texts of all tokens one after the other, with `offsets[0]` of 0 and ascending to
+    /// their length. `None` if a byte has another token than one of its own.
+    pub fn of_saved(
+        bytes: Vec<u8>,
+        offsets: Vec<u32>,
+        byte_tokens: [TokenId; 256],
+        missing_from: Option<TokenId>,
+    ) -> Option<Self> {
+        let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max();
+        let texts = Self {
+            bytes,
+            offsets,
+            byte_tokens: Box::new(byte_tokens),
+            missing_from,
+            base: Base::Bytes,
+            longest: longest.unwrap_or(0),
+        };
+        let is_own = |byte: u8| texts.get(texts.byte_token(byte)) == [byte];
+        let fits = missing_from.is_none_or(|token| token.index() < texts.width());
+        ((0..=255).all(is_own) && fits).then_some(texts)
     }
 
     pub fn base(&self) -> Base {

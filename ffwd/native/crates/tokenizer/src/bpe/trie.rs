@@ -210,7 +210,13 @@ impl Builder {
             labels.clear();
             while start < end {
                 let label = entries[start].0[depth];
-                let same = entries[start..end].partition_point(|(text, ..)| text[depth] == label);
+                // Mostly few entries share a label, so they are counted one by one at first.
+                let few = entries[start..end.min(start + 8)].iter();
+                let few = few.take_while(|(text, ..)| text[depth] == label).count();
+                let same = match few {
+                    8 => entries[start..end].partition_point(|(text, ..)| text[depth] == label),
+                    few => few,
+                };
                 labels.push(label);
                 children.push((start, start + same));
                 start += same;

@@ -23,9 +23,16 @@ struct Row(u32);
 
 const DEAD: Row = Row(0);
 
-/// The state that is reached, and in the lowest bit, whether the text before was a match.
+/// The state that is reached, and below it, in bits that no row has, [`MATCHED`] and the others.
 #[derive(Clone, Copy, Debug)]
 struct Cell(u32);
+
+/// The text before the character was a match.
+const MATCHED: u32 = 1;
+/// The state that is reached stays the same at every ASCII letter.
+const LETTERS_STAY: u32 = 2;
+/// The same, and each of these letters follows a match.
+const LETTERS_MATCH: u32 = 4;
 
 impl Cell {
     fn new(row: Row, matched: bool) -> Self {
@@ -34,12 +41,12 @@ impl Cell {
 
     #[inline]
     fn row(self) -> Row {
-        Row(self.0 & !1)
+        Row(self.0 & !(WIDTH as u32 - 1))
     }
 
     #[inline]
     fn matched(self) -> bool {
-        self.0 & 1 != 0
+        self.0 & MATCHED != 0
     }
 }
 
@@ -93,8 +100,35 @@ impl Dfa {
             *idle = classes.of_ascii(byte).is_some_and(|class| !begins.contains(class));
         }
         let mut dfa = Self { cells, start, begins, idle, covers: false };
+        dfa.mark_rows_of_letters(classes, rows.len());
         dfa.covers = dfa.find_uncovered(classes).is_none();
         Ok(dfa)
+    }
+
+    /// Marks the cells that lead to rows in which letters stay, so that runs of letters are read
+    /// eight at a time.
+    fn mark_rows_of_letters(&mut self, classes: &Classes, rows: usize) {
+        let letters = (b'a'..=b'z').chain(b'A'..=b'Z').filter_map(|byte| classes.of_ascii(byte));
+        let mut letters: Vec<ClassId> = letters.collect();
+        letters.sort_unstable();
+        letters.dedup();
+        let marks: Vec<u32> = (0..rows)
+            .map(|row| {
+                let row = Row((row * WIDTH) as u32);
+                let all = |matched: bool| {
+                    let same = |cell: Cell| cell.row() == row && cell.matched() == matched;
+                    row != DEAD && letters.iter().all(|&class| same(self.cell(row, class)))
+                };
+                match (all(false), all(true)) {
+                    (true, _) => LETTERS_STAY,
+                    (_, true) => LETTERS_STAY | LETTERS_MATCH,
+                    _ => 0,
+                }
+            })
+            .collect();
+        for cell in &mut self.cells {
+            cell.0 |= marks[cell.row().0 as usize / WIDTH];
+        }
     }
 
     /// Whether a match starts at every position of every text, except at its end.
@@ -154,8 +188,9 @@ impl Dfa {
         // Most matches are a few ASCII characters, and the character after them decides at once. No
         // match is empty, so `from` means none.
         let mut scan = Scan { row: self.start, at: from, end: from };
-        for &byte in text.get(from..).unwrap_or_default().iter().take(CHECKPOINT) {
-            let Some(class) = classes.of_ascii(byte) else { break };
+        let far = text.len().min(from + CHECKPOINT);
+        while scan.at < far {
+            let Some(class) = classes.of_ascii(text[scan.at]) else { break };
             let cell = self.cell(scan.row, class);
             scan.end = if cell.matched() { scan.at } else { scan.end };
             scan.row = cell.row();
@@ -166,6 +201,13 @@ impl Dfa {
                     memo.scanned += scan.at - from;
                 }
                 return (scan.end > from).then_some(scan.end);
+            }
+            if cell.0 & LETTERS_STAY != 0 {
+                let letters = count_letters(text, scan.at);
+                scan.at += letters;
+                // The last of them comes after a match, too.
+                let matched = cell.0 & LETTERS_MATCH != 0 && letters > 0;
+                scan.end = if matched { scan.at - 1 } else { scan.end };
             }
         }
         let end = self.find_on(classes, text, from, scan, memo);
@@ -217,6 +259,21 @@ impl Dfa {
     }
 }
 
+/// The number of ASCII letters among the eight bytes at a position; 0 near the end of the text.
+#[inline]
+fn count_letters(text: &[u8], at: usize) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) else { return 0 };
+    let word = u64::from_le_bytes(*bytes);
+    // In seven bits and lower case; sums do not carry into the next byte.
+    let lower = (word | (0x20 * EACH)) & !HIGH;
+    let from_a = lower + (0x80 - u64::from(b'a')) * EACH;
+    let after_z = lower + (0x7F - u64::from(b'z')) * EACH;
+    let other = !(from_a & !after_z & !word) & HIGH;
+    other.trailing_zeros() as usize / 8
+}
+
 /// A scan in progress.
 struct Scan {
     row: Row,
@@ -266,6 +323,28 @@ impl Memo {
         for (row, at) in self.passed.drain(..) {
             self.until = self.until.max(at);
             self.hopeless.insert((row, at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_counted_as_one_by_one() {
+        for other in 0..=255 {
+            for place in 0..8 {
+                let mut text = *b"azAZmMqQ";
+                text[place] = other;
+                let letters = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+                assert_eq!(count_letters(&text, 0), letters, "{text:?}");
+                assert_eq!(count_letters(&text, 1), 0, "fewer than eight bytes are left");
+                assert_eq!(
+                    count_letters(&[&text[..], &text].concat()[..15], 7).min(1),
+                    usize::from(text[7].is_ascii_alphabetic())
+                );
+            }
         }
     }
 }

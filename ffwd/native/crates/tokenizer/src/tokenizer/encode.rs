@@ -71,15 +71,18 @@ impl Tokenizer {
             }
             return;
         }
+        let mut cache = self.caches.borrow(text.len());
         let mut recent = Recent::new(text.len());
         for piece in splitter.pieces(text) {
             let (start, end) = (piece.start, piece.end);
-            match self.pieces.get(&self.table, text, start, end) {
-                Some(token) => out.push(token),
-                None => recent.encode(text, start, end, out, |piece, out| {
-                    self.table.encode_piece(piece, out);
-                }),
-            }
+            cache.encode(text, start, end, out, |out| {
+                match self.pieces.get(&self.table, text, start, end) {
+                    Some(token) => out.push(token),
+                    None => recent.encode(text, start, end, out, |piece, out| {
+                        self.table.encode_piece(piece, out);
+                    }),
+                }
+            });
         }
     }
 
@@ -125,19 +128,27 @@ impl Tokenizer {
             return ControlFlow::Break(());
         }
         let mut scratch = Vec::new();
+        let mut cache = self.caches.borrow(text.len());
+        let mut recent = Recent::new(text.len());
         for piece in self.splitter(options.part.pretokenize).pieces(text) {
             let (start, end) = (piece.start, piece.end);
-            *count += match options.method {
-                Method::Backtracking
-                    if self.pieces.get(&self.table, text, start, end).is_some() =>
-                {
-                    1
-                }
-                method => {
-                    scratch.clear();
-                    self.table.encode_piece_by(method, &text[start..end], &mut scratch);
-                    scratch.len()
-                }
+            *count += if options.method == Method::Backtracking {
+                cache.count(text, start, end, &mut scratch, |out| {
+                    match self.pieces.get(&self.table, text, start, end) {
+                        Some(token) => {
+                            out.push(token);
+                            1
+                        }
+                        None => recent.count(text, start, end, |piece| {
+                            self.table.encode_piece(piece, out);
+                            out.len()
+                        }),
+                    }
+                })
+            } else {
+                scratch.clear();
+                self.table.encode_piece_by(options.method, &text[start..end], &mut scratch);
+                scratch.len()
             };
             if *count > limit {
                 return ControlFlow::Break(());

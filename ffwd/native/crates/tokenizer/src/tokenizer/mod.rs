@@ -14,14 +14,17 @@ mod batch;
 mod encode;
 mod error;
 mod interval;
+mod model_file;
 mod model_json;
 mod normalizer;
 mod offsets;
 mod options;
+mod piece_cache;
 mod piece_map;
 mod prepend;
 mod progress;
 mod prompt;
+mod rank_file;
 mod recent;
 mod specials;
 mod split;
@@ -37,17 +40,20 @@ use crate::bpe::BpeTable;
 use crate::pretokenizer::{Boundaries, PreTokenizer, StageSpec};
 use crate::vocabulary::TokenId;
 
+use piece_cache::PieceCaches;
 use piece_map::PieceMap;
 
 pub use append::AppendEncoder;
 pub use error::{TextError, TokenizerError};
 pub use interval::IntervalCounter;
+pub use model_file::ModelFile;
 pub use model_json::{read_model, Writing};
 pub use normalizer::Normalizer;
 pub use offsets::{in_characters, Located};
 pub use options::{DummySpace, EncodeOptions, PartOptions, Scope};
 pub use prepend::PrependEncoder;
 pub use prompt::PromptPart;
+pub use rank_file::read_rank_file;
 pub use specials::{SpecialPolicy, SpecialToken, SpecialTokens};
 pub use unused::UnusedTokens;
 
@@ -77,6 +83,7 @@ pub struct TokenizerParts {
 pub struct Tokenizer {
     table: Arc<BpeTable>,
     pieces: PieceMap,
+    caches: PieceCaches,
     pretokenizer: PreTokenizer,
     /// The replacement of a disabled pre-tokenizer: it never splits.
     uncut: PreTokenizer,
@@ -110,6 +117,7 @@ impl Tokenizer {
         }
         Ok(Self {
             pieces: PieceMap::new(&parts.table),
+            caches: PieceCaches::default(),
             table: parts.table,
             pretokenizer,
             uncut: PreTokenizer::new(&[])?,
@@ -169,7 +177,7 @@ impl Tokenizer {
 
     /// About how many bytes of memory the tokenizer holds.
     pub fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.pieces.memory_bytes()
+        self.table.memory_bytes() + self.pieces.memory_bytes() + self.caches.memory_bytes()
     }
 
     /// Rejects a text with a byte that no token has.

@@ -42,12 +42,17 @@ struct Section<'a> {
 
 /// A string of the JSON text.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 /// Both ways in which the file writes a merge.
-enum MergeText<'a> {
+pub(super) enum MergeText<'a> {
     Pair(Text<'a>, Text<'a>),
     Line(Cow<'a, str>),
+}
+
+/// The two pieces of a merge.
+pub(super) fn merge_text<'m>(merge: &'m MergeText<'_>) -> Option<(&'m str, &'m str)> {
+    merge.parts()
 }
 
 impl MergeText<'_> {
@@ -214,7 +219,7 @@ fn check(model: &Section<'_>) -> Result<(), TokenizerError> {
     Ok(())
 }
 
-fn byte_level(
+pub(super) fn byte_level(
     spec: &mut BpeSpec,
     token: TokenId,
     piece: &str,
@@ -229,7 +234,7 @@ fn byte_level(
     true
 }
 
-fn characters(
+pub(super) fn characters(
     spec: &mut BpeSpec,
     token: TokenId,
     piece: &str,
@@ -254,7 +259,7 @@ fn characters(
 }
 
 /// The byte of a piece such as `<0x0A>`.
-fn fallback_byte(piece: &str) -> Option<u8> {
+pub(super) fn fallback_byte(piece: &str) -> Option<u8> {
     let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
     let upper = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
     (digits.len() == 2 && digits.bytes().all(upper))
@@ -288,7 +293,7 @@ fn listed(
 }
 
 /// GPT-2's alphabet: printable bytes stand for themselves, the others for characters from U+0100.
-fn byte_alphabet() -> FxHashMap<char, u8> {
+pub(super) fn byte_alphabet() -> FxHashMap<char, u8> {
     let mut next = 0x100u32;
     (0..=255u8)
         .map(|byte| {

@@ -36,19 +36,19 @@ pub(super) struct PieceMap {
 impl PieceMap {
     /// All texts that the table encodes as one token.
     pub fn new(table: &BpeTable) -> Self {
-        let tokens = || {
-            (0..table.width() as u32).filter(|&id| {
-                let text = table.text(TokenId(id));
-                !text.is_empty() && table.whole_piece(text) == Some(TokenId(id))
-            })
+        let is_piece = |id: &u32| {
+            let text = table.text(TokenId(*id));
+            !text.is_empty() && table.whole_piece(text) == Some(TokenId(*id))
         };
-        let short = tokens().filter(|&id| table.text(TokenId(id)).len() < SHORT).count();
-        let long = tokens().count() - short;
+        let tokens: Vec<u32> = (0..table.width() as u32).filter(is_piece).collect();
+        let is_short = |id: &&u32| table.text(TokenId(**id)).len() < SHORT;
+        let short = tokens.iter().filter(is_short).count();
+        let long = tokens.len() - short;
         let mut map = Self {
             short: vec![ShortSlot { key: 0, token: NONE }; capacity(short)],
             long: vec![LongSlot { tag: 0, token: NONE }; capacity(long)],
         };
-        for id in tokens() {
+        for id in tokens {
             let text = table.text(TokenId(id));
             if text.len() < SHORT {
                 let key = short_key(text, 0, text.len());

@@ -65,4 +65,32 @@ impl Recent {
             *slot = RecentPiece { start: start as u32, tokens, length: piece.len() as u8, count };
         }
     }
+
+    /// Returns the number of tokens of a piece: the cached one, or that of `count`.
+    #[inline]
+    pub fn count(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        count: impl FnOnce(&[u8]) -> usize,
+    ) -> usize {
+        let piece = &text[start..end];
+        if piece.len() > LONGEST || self.slots.is_empty() {
+            return count(piece);
+        }
+        let place = piece_map::hash(text, start, end) as usize & (self.slots.len() - 1);
+        let slot = &mut self.slots[place];
+        if usize::from(slot.length) == piece.len()
+            && &text[slot.start as usize..slot.start as usize + piece.len()] == piece
+        {
+            return usize::from(slot.count);
+        }
+        let number = count(piece);
+        if let Ok(count) = u8::try_from(number) {
+            *slot =
+                RecentPiece { start: start as u32, tokens: 0, length: piece.len() as u8, count };
+        }
+        number
+    }
 }

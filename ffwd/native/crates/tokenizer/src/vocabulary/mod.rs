@@ -2,6 +2,7 @@
 
 mod fewest;
 mod places;
+mod sorting;
 mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -14,12 +15,14 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
+pub(crate) use sorting::{sorted_by_length, sorted_by_text};
+
 pub use places::{NodeSet, Places, Staying};
 pub use summary::{Summary, Utf8Place};
 pub use trie::{ByteTrie, Descent, NodeId};
 
 /// A token of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct TokenId(pub u32);
 
@@ -186,11 +189,10 @@ impl Vocabulary {
         }
         let text = |id: usize| &bytes[offsets[id] as usize..offsets[id + 1] as usize];
         let max_token_bytes = (0..width).map(|id| text(id).len()).max().unwrap_or(0);
-        let mut sorted: Vec<(&[u8], TokenId)> = (0..width)
-            .map(|id| (text(id), TokenId(id as u32)))
-            .filter(|(text, _)| !text.is_empty())
-            .collect();
-        sorted.sort_unstable();
+        let of = |token: TokenId| text(token.index());
+        let texts_alone = || (0..width as u32).map(TokenId).filter(|&token| !of(token).is_empty());
+        let sorted: Vec<(&[u8], TokenId)> =
+            sorted_by_text(texts_alone(), of).into_iter().map(|token| (of(token), token)).collect();
         let trie = ByteTrie::from_sorted(&sorted);
         let two_keys = (0..width)
             .filter(|&id| may_span_two_keys(text(id)))
@@ -201,8 +203,10 @@ impl Vocabulary {
         for &(_, token) in &sorted {
             texts[token.index() / 32] |= 1 << (token.0 % 32);
         }
-        let mut by_length: Vec<TokenId> = sorted.iter().map(|&(_, token)| token).collect();
-        by_length.sort_by_key(|token| (std::cmp::Reverse(text(token.index()).len()), *token));
+        let mut by_length = sorted_by_length(texts_alone(), of);
+        // The longest first, and those of one length by their ids.
+        by_length.reverse();
+        by_length.chunk_by_mut(|&a, &b| of(a).len() == of(b).len()).for_each(<[TokenId]>::reverse);
         // Tokens that are no text have none.
         for (place, token) in trie.tokens_below(NodeId::ROOT).iter().enumerate() {
             place_in_trie[token.index()] = place as u32;

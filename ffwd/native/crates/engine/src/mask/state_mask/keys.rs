@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -10,10 +11,10 @@ use super::{add_inner, anonymous_starts, walk, Masker, WALKED_NODES};
 use crate::mask::doubt::Doubts;
 use crate::mask::key_places::{key_places, KeyPlaces};
 use crate::mask::lexeme_mask::ExitGroup;
-use crate::mask::token_set::{TokenList, TokenMaskBuilder, FEW};
+use crate::mask::token_set::{TokenList, TokenMask, TokenMaskBuilder, FEW};
 use crate::mask::walk::View;
 use ffwd_automaton::keys::Terminal;
-use ffwd_automaton::{Automaton, Result, Spare, StackId, TextId, Thread, ThreadLexeme};
+use ffwd_automaton::{Automaton, Result, Spare, StackId, StateId, TextId, Thread, ThreadLexeme};
 use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId};
 
 impl Masker {
@@ -56,10 +57,67 @@ impl Masker {
         nodes: &mut u64,
     ) -> Result<()> {
         let Some(json) = automaton.json() else { return Ok(()) };
+        let root = json.keys.node(thread.key_node());
+        let places = key_places(&json.keys, view, root, nodes)?;
+        self.collect_keys_at(automaton, view, thread, places, builder, nodes)
+    }
+
+    /// The tokens of a state within a key, if no token ends a declared name or leaves the other
+    /// keys. They are the same wherever the other keys are in the same state on the same stack, so
+    /// most places within the names of an object share them. `None` for any other state.
+    pub(super) fn other_keys_alone(
+        &self,
+        automaton: &Automaton,
+        state: StateId,
+        nodes: &mut u64,
+    ) -> Result<Option<Arc<TokenMask>>> {
+        let (Some(json), [thread]) = (automaton.json(), automaton.threads(state)) else {
+            return Ok(None);
+        };
+        let is_plain = thread.lexeme == ThreadLexeme::Key
+            && thread.transcript == TextId::NONE
+            && !automaton.has_history(thread.stack);
+        if !is_plain {
+            return Ok(None);
+        }
+        let root = json.keys.node(thread.key_node());
+        let Some(base) = root.base else { return Ok(None) };
+        let view = View::of(&self.vocabulary);
+        let places = key_places(&json.keys, view, root, nodes)?;
+        if !places.is_empty() || !automaton.items().stays_endless(thread)? {
+            return Ok(None);
+        }
+        let key = (thread.stack, base.lexeme, base.state, thread.text == TextId::NONE);
+        let known = self.other_keys.lock().get(&key).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
+        self.collect_keys_at(automaton, view, thread, places, &mut builder, nodes)?;
+        if !builder.is_certain() {
+            return Ok(None);
+        }
+        let mask = Arc::new(builder.build());
+        self.make_room(mask.memory_bytes() + std::mem::size_of_val(&key));
+        self.other_keys.lock().insert(key, mask.clone());
+        Ok(Some(mask))
+    }
+
+    /// As [`Self::collect_keys`], from the positions of the keys in the trie.
+    fn collect_keys_at(
+        &self,
+        automaton: &Automaton,
+        view: View<'_>,
+        thread: &Thread,
+        places: KeyPlaces,
+        builder: &mut TokenMaskBuilder,
+        nodes: &mut u64,
+    ) -> Result<()> {
+        let Some(json) = automaton.json() else { return Ok(()) };
         self.counters.key_masks.fetch_add(1, Ordering::Relaxed);
         let trie = view.trie;
         let root = json.keys.node(thread.key_node());
-        let KeyPlaces { names, cut, within } = key_places(&json.keys, view, root, nodes)?;
+        let KeyPlaces { names, cut, within } = places;
         if let Some(base) = root.base {
             let mask = self.lexeme_mask(view, automaton.lexeme(base.lexeme), base.state)?;
             let mut others = TokenMaskBuilder::new(self.vocabulary.mask_words());

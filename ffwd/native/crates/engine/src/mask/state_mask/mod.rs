@@ -1,14 +1,14 @@
 //! The mask of a configuration.
 
 mod keys;
+mod parts;
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::completion::{Completion, Levels};
@@ -22,15 +22,16 @@ use super::ruled::{KnownReadable, KnownRuled};
 use super::sharded::Sharded;
 use super::slots::Slots;
 use super::successors::Insides;
-use super::token_set::{bits, clear_bits, TokenList, TokenMask, TokenMaskBuilder};
+use super::token_set::{TokenList, TokenMask, TokenMaskBuilder};
 use super::two_keys::keys_differ;
 use super::walk::View;
 use ffwd_automaton::{
-    Automaton, Result, Rivals, Spare, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
+    Automaton, LexemeId, Result, Rivals, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
 };
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
 use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId, Vocabulary};
+use parts::{add_compared, add_without};
 
 /// Counters of one compiled grammar, over all generations.
 #[derive(Debug, Default)]
@@ -80,6 +81,10 @@ const SCATTERED_NODES: usize = if cfg!(test) { 60 } else { 1 << 14 };
 /// The continuations after other keys: by the trie of the rests of tokens, and the stack.
 type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
 
+/// The masks of other keys alone: by the stack, the state of their lexeme, and whether their texts
+/// are left out.
+type OtherKeys = FxHashMap<(StackId, LexemeId, LexState, bool), Arc<TokenMask>>;
+
 /// Computes the masks of one grammar for one vocabulary, and caches them by state.
 #[derive(Debug)]
 pub struct Masker {
@@ -89,6 +94,7 @@ pub struct Masker {
     /// By states without recorded texts.
     anonymous: Slots<AnonymousMask>,
     after_keys: Mutex<AfterKeys>,
+    other_keys: Mutex<OtherKeys>,
     /// The completions of states.
     pub(super) completions: Slots<Arc<Completion>>,
     /// A number of tokens that suffices to end the text after any token, by state.
@@ -123,6 +129,7 @@ impl Masker {
             memo: Slots::default(),
             anonymous: Slots::default(),
             after_keys: Mutex::default(),
+            other_keys: Mutex::default(),
             completions: Slots::default(),
             most_after: Slots::default(),
             levels: Slots::default(),
@@ -264,7 +271,8 @@ impl Masker {
             self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
             mask = Arc::new(builder.build());
             self.make_room(mask.memory_bytes());
-        } else if !shared {
+        } else if !shared && Arc::strong_count(&mask) == 1 {
+            // Masks that a memo holds are counted there.
             self.make_room(mask.memory_bytes());
         }
         #[cfg(debug_assertions)]
@@ -282,6 +290,7 @@ impl Masker {
             self.memo.clear();
             self.anonymous.clear();
             self.after_keys.lock().clear();
+            self.other_keys.lock().clear();
             self.completions.clear();
             self.most_after.clear();
             self.levels.clear();
@@ -295,9 +304,14 @@ impl Masker {
     }
 
     fn collect_all(&self, automaton: &Automaton, state: StateId) -> Result<AnonymousMask> {
+        let mut nodes = 0;
+        if let Some(mask) = self.other_keys_alone(automaton, state, &mut nodes)? {
+            self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
+            let (doubtful, rivalled) = (Arc::default(), SettledRivalled::default());
+            return Ok(AnonymousMask { mask, doubtful, rivalled });
+        }
         let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
         builder.added.reserve(USUAL_TOKENS);
-        let mut nodes = 0;
         let view = View::of(&self.vocabulary);
         self.collect(automaton, view, automaton.threads(state), &mut builder, &mut nodes)?;
         for (set, _) in automaton.token_exits(automaton.threads(state))? {
@@ -309,9 +323,11 @@ impl Masker {
             builder.added.extend_from_slice(self.vocabulary.eos());
         }
         self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
-        let doubtful = Doubt::settle(std::mem::take(&mut builder.doubtful));
+        let doubtful = match builder.doubtful.is_empty() {
+            true => Arc::default(),
+            false => Doubt::settle(std::mem::take(&mut builder.doubtful)).into(),
+        };
         let rivalled = std::mem::take(&mut builder.rivalled).settle(&self.vocabulary);
-        let doubtful = doubtful.into();
         Ok(AnonymousMask { mask: Arc::new(builder.build()), doubtful, rivalled })
     }
 
@@ -581,79 +597,6 @@ impl Masker {
             Ok(if found { Descent::Stop } else { Descent::Below(next) })
         })
         .map(|()| found)
-    }
-}
-
-/// Adds the collected tokens without those below some nodes, which are sorted siblings.
-fn add_without(
-    builder: &mut TokenMaskBuilder,
-    mut collected: TokenMaskBuilder,
-    trie: &ByteTrie,
-    nodes: &[NodeId],
-    vocabulary: &Vocabulary,
-) {
-    if nodes.is_empty() || collected.as_tokens().is_some_and(<[TokenId]>::is_empty) {
-        builder.add_all(collected);
-        return;
-    }
-    let listed = if trie.id() == vocabulary.trie().id() {
-        // Adjacent ranges are merged.
-        let mut ranges: SmallVec<[Range<usize>; 16]> = SmallVec::new();
-        for &node in nodes {
-            let own = trie.places_below(node);
-            match ranges.last_mut() {
-                Some(last) if last.end == own.start => last.end = own.end,
-                _ => ranges.push(own),
-            }
-        }
-        collected.remove_where(|token| {
-            let place = vocabulary.place_in_trie(token);
-            let after = ranges.partition_point(|range| range.start <= place);
-            after > 0 && ranges[after - 1].contains(&place)
-        })
-    } else {
-        let below = nodes.iter().flat_map(|&node| trie.tokens_below(node).iter().copied());
-        let below: FxHashSet<TokenId> = below.collect();
-        collected.remove_where(|token| below.contains(&token))
-    };
-    if listed {
-        builder.add_all(collected);
-        return;
-    }
-    let mut row = vec![0; vocabulary.mask_words()];
-    builder.doubtful.extend_from_slice(&collected.doubtful);
-    builder.rivalled.add_all(&collected.rivalled);
-    collected.build().fill(&mut row);
-    for &node in nodes {
-        clear_bits(&mut row, trie.tokens_below(node));
-    }
-    let count: u32 = row.iter().map(|word| word.count_ones()).sum();
-    if count as usize <= vocabulary.mask_words() / 4 {
-        builder.added.extend(bits(&row));
-    } else {
-        builder.add_bitmap(&row.into());
-    }
-}
-
-/// Adds the continuations after an item with which later ones are compared. Tokens that may depend
-/// on the item are doubtful only after an unknown item, unless the array requires a repetition.
-fn add_compared(
-    builder: &mut TokenMaskBuilder,
-    after: TokenMaskBuilder,
-    spare: Spare,
-    doubts: Doubts<'_>,
-    has_history: bool,
-) {
-    if spare == Spare::None {
-        builder.doubtful.extend(doubts.found());
-    } else {
-        let may_come = after.to_set();
-        let may_come = |doubt: &Doubt| may_come.contains(&doubt.token);
-        builder.doubtful.extend(doubts.found().into_iter().filter(may_come));
-    }
-    match has_history {
-        true => builder.add_rivalled(after),
-        false => builder.add_all(after),
     }
 }
 

@@ -11,7 +11,6 @@ from ffwd.tokenizer.definition import Kind
 from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
 from ffwd.tokenizer.errors import CorruptTokenizerError, TokenizerNotFoundError
 from ffwd.tokenizer.foreign import inner_tokenizer
-from ffwd.tokenizer.gguf.header import read_header
 from ffwd.tokenizer.ranks.openai import encoding_name
 from ffwd.tokenizer.sentencepiece.model import count_pieces
 
@@ -112,6 +111,8 @@ def _sentencepiece(found: Found) -> tuple[str, int]:
 
 
 def _gguf(found: Found) -> tuple[str, int]:
+    from ffwd.tokenizer.gguf.header import read_header  # It needs NumPy, other formats do not.
+
     prefix = "tokenizer.ggml."
     header = read_header(
         found.data if found.path is None else found.path,

@@ -1,6 +1,5 @@
 """`load`: a tokenizer from any source, in any format."""
 
-import asyncio
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ffwd._native import VocabularyError
 from ffwd.tokenizer.audit import warn
+from ffwd.tokenizer.cache import cache_directory, key_of, read_entry, write_entry
 from ffwd.tokenizer.configuration import (
     Configuration,
     chat_templates_of,
@@ -16,19 +17,18 @@ from ffwd.tokenizer.configuration import (
     read_text,
 )
 from ffwd.tokenizer.definition import KINDS, Kind, TokenizerParts
-from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
-from ffwd.tokenizer.errors import FORMATS, TokenizerNotFoundError, UnsupportedTokenizerError
-from ffwd.tokenizer.foreign import inner_tokenizer
-from ffwd.tokenizer.gguf.read import read_gguf
-from ffwd.tokenizer.hub import fetch
-from ffwd.tokenizer.huggingface.tokenizer import NAMES, huggingface_tokenizer
-from ffwd.tokenizer.info import (
+from ffwd.tokenizer.description import (
     TokenizerInfo,
     contents_info,
     encoding_info,
     file_info,
     object_info,
 )
+from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
+from ffwd.tokenizer.errors import FORMATS, TokenizerNotFoundError, UnsupportedTokenizerError
+from ffwd.tokenizer.foreign import inner_tokenizer
+from ffwd.tokenizer.hub import fetch
+from ffwd.tokenizer.huggingface.tokenizer import NAMES, huggingface_tokenizer
 from ffwd.tokenizer.ranks.known import KnownRanks, known_names, known_ranks
 from ffwd.tokenizer.ranks.openai import encoding_name, read_encoding
 from ffwd.tokenizer.ranks.read import Ranks, parse_ranks, parse_tekken, tiktoken_ranks
@@ -66,6 +66,7 @@ def load(
     token: str | bool | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     local_files_only: bool = False,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Tokenizer:
     """Load a tokenizer.
 
@@ -89,6 +90,10 @@ def load(
     For models on a hub: `revision`, `token` (by default HF_TOKEN), `cache_dir` and
     `local_files_only` as in huggingface_hub, whose environment variables apply.
 
+    `cache`: a directory for compiled tokenizers, by default that of the environment variable
+    FFWD_CACHE_DIR, and none without it. A byte-level BPE tokenizer of a file or directory is
+    written there, and loaded from there while its files and the options stay the same.
+
     Each of `Tokenizer.findings` is logged as a warning.
 
     Raises `TokenizerNotFoundError`, `UnsupportedTokenizerError` or `CorruptTokenizerError`; all are
@@ -103,7 +108,13 @@ def load(
         pre=pre,
         hub=_hub_options(revision, token, cache_dir, local_files_only=local_files_only),
     )
-    return _load(source, options, chat_template=chat_template, eos_token_ids=eos_token_ids)
+    return _load(
+        source,
+        options,
+        chat_template=chat_template,
+        eos_token_ids=eos_token_ids,
+        cache=cache_directory(cache),
+    )
 
 
 def _load(
@@ -112,20 +123,49 @@ def _load(
     *,
     chat_template: str | os.PathLike[str] | Mapping[str, str] | None,
     eos_token_ids: Sequence[int] | None,
+    cache: Path | None,
 ) -> Tokenizer:
     # `ffwd.metrics` replaces this function by one that measures.
-    parts = _parts(source, options)
+    key = None if cache is None else _cache_key(source, options, eos_token_ids)
+    known = None if cache is None or key is None else read_entry(cache, key, str(source))
+    read, findings = known or (_parts(source, options), None)
+    parts = read
     if chat_template is not None:
         parts = replace(parts, chat_templates=_templates(chat_template))
     if eos_token_ids is not None:
         parts = replace(parts, eos_token_ids=tuple(eos_token_ids))
-    tokenizer = Tokenizer(parts)
+    tokenizer = Tokenizer(parts, findings=findings)
     warn(tokenizer.findings, tokenizer.source)
+    if cache is not None and key is not None and known is None:
+        write_entry(cache, key, read, tokenizer.findings)
     return tokenizer
+
+
+def _cache_key(source: Any, options: Options, eos_token_ids: Sequence[int] | None) -> bytes | None:
+    """Return the key of a file or directory in the cache; None for what is not kept there."""
+    path = None if isinstance(source, (bytes, bytearray, memoryview)) else _path(source)
+    if path is None or options.kind in ("gguf", "sentencepiece"):
+        return None
+    try:
+        file = file_in(path, kind=options.kind) if path.is_dir() else path
+    except VocabularyError:
+        return None
+    if file.suffix == ".gguf":
+        return None
+    read_with = {
+        "folder": path.is_dir(),
+        "kind": options.kind,
+        "pattern": options.pattern,
+        "special_tokens": options.special_tokens and dict(options.special_tokens),
+        "eos_token_ids": None if eos_token_ids is None else list(eos_token_ids),
+    }
+    return key_of(file, read_with)
 
 
 async def load_async(source: Any, **options: Any) -> Tokenizer:
     """Run `load` on a thread, so that the event loop stays responsive."""
+    import asyncio  # Its caller has loaded it, and `load` does not need it.
+
     return await asyncio.to_thread(load, source, **options)
 
 
@@ -267,6 +307,8 @@ def _read_path(path: Path, options: Options) -> TokenizerParts:
 
 def _read(found: Found, options: Options) -> TokenizerParts:
     if found.kind == "gguf":
+        from ffwd.tokenizer.gguf.read import read_gguf  # It needs NumPy, other formats do not.
+
         return read_gguf(found.data if found.path is None else found.path, pre=options.pre)
     if found.kind == "huggingface":
         return huggingface_tokenizer(parse_source(found.data, found.name, models=NAMES))

@@ -2,7 +2,7 @@
 
 import base64
 
-from ffwd.tokenizer.load import load
+from ffwd.tokenizer.loading import load
 from ffwd.tokenizer.tokenizer import Tokenizer
 
 WORDS = (

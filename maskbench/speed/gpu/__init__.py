@@ -1,0 +1,1 @@
+"""Measures masks and forced tokens beside a model on an accelerator."""

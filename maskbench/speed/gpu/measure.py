@@ -1,0 +1,351 @@
+"""All measurements on a device, in turn, until the time is over; and their tables."""
+
+from __future__ import annotations
+
+import gc
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import PreTrainedTokenizerFast
+
+import ffwd
+import ffwd.tokenizer
+from maskbench import commands, results
+from maskbench.errors import InputError
+from maskbench.report.figures import Curves, percentile_curves
+from maskbench.report.table import Column, Table, Unit, columns
+from maskbench.speed.gpu import kernels
+from maskbench.speed.gpu.decoding import (
+    Unconstrained,
+    Written,
+    forced_share,
+    percentile,
+    ways,
+    widths,
+    write,
+)
+from maskbench.speed.gpu.joining import joining
+from maskbench.speed.gpu.models import Passes, random_model
+from maskbench.speed.logits.masks import grammar_masks
+from maskbench.speed.processors.measure import TokenizedDocument, texts
+from maskbench.speed.processors.rows import Peers
+from maskbench.tokenizer import HuggingFaceEncoder, TokenizerSpec
+
+_SHARES = (0.0, 0.1, 0.25, 0.5)
+_WARM = 31
+_DOCUMENT = 128
+"""The most tokens of a document whose whole time is measured."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The measurements, and when they end (in `time.monotonic`)."""
+
+    shapes: Sequence[str]
+    batches: Sequence[int]
+    mask_batches: Sequence[int]
+    steps: int
+    joins: int
+    graphs: bool
+    threads: int
+    rounds: int
+    until: float
+
+    def plain(self) -> dict[str, Any]:
+        """Return the settings for results."""
+        return {name: value for name, value in asdict(self).items() if name != "until"}
+
+
+@dataclass
+class Measured:
+    """Tables, and the curves of steps by percentile."""
+
+    tables: list[Table] = field(default_factory=list)
+    plots: list[Curves] = field(default_factory=list)
+
+
+def facts(device: torch.device, spec: TokenizerSpec) -> dict[str, str]:
+    """Return the device, its driver, versions and the date."""
+    cuda = device.type == "cuda"
+    name = torch.cuda.get_device_name(device) if cuda else results.machine()["processor"]
+    driver = ""
+    if cuda:
+        import subprocess
+
+        asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        try:
+            driver = subprocess.run(
+                asked, capture_output=True, text=True, timeout=20
+            ).stdout.strip()
+        except (OSError, subprocess.TimeoutExpired):
+            driver = "unknown"
+    versions = {name: v for name, v in results.packages().items() if v}
+    versions |= {"torch": torch.__version__, "transformers": transformers.__version__}
+    found = {
+        "device": str(name),
+        "driver": driver,
+        "CUDA": (torch.version.cuda or "") if cuda else "",
+        "date": results.utc_now(),
+        "Python": platform.python_version(),
+        "vocabulary": f"{spec.name}, {spec.vocab_size:,} tokens",
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "command": commands.command_line(),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+class _Bench:
+    def __init__(self, plan: Plan, spec: TokenizerSpec, data: Path, device: torch.device) -> None:
+        self.plan, self.spec, self.data, self.device = plan, spec, data, device
+        self.measured = Measured()
+        self.left_out: list[str] = []
+        loaded = PreTrainedTokenizerFast.from_pretrained(str(spec.directory))
+
+        def peers() -> Peers:
+            vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
+            return Peers(vocabulary, loaded, spec.vocab_size, plan.threads)
+
+        self.peers = peers()
+        # Another set of engines looks at the documents, so that no schema is known to the first.
+        scout = peers()
+        jobs = commands.jobs(data, None, 0, HuggingFaceEncoder(spec))
+        taken = texts(jobs, scout, plan.steps, max(*plan.batches, _WARM + 1))
+        self.texts = [text for text in taken if forced_share(scout, text) is not None]
+        known = {text.schema for text in self.texts}
+        short = max(plan.steps // 3, 2)
+        fresh = texts([j for j in jobs if j.schema not in known], scout, short, plan.joins)
+        self.fresh = fresh
+        if not self.texts or not fresh:
+            raise InputError(
+                f"{data} has too few documents of {plan.steps} tokens that every engine accepts: "
+                "take fewer --steps"
+            )
+        self.whole: list[tuple[float, TokenizedDocument]] = []
+        for job in jobs:
+            for document in job.documents:
+                tokens = document.tokens.tolist()
+                text = TokenizedDocument(job.schema, tokens[:_DOCUMENT])
+                if document.valid and len(tokens) >= plan.steps // 2:
+                    share = forced_share(scout, text)
+                    if share is not None:
+                        self.whole.append((share, text))
+                        break
+
+    def part(self, name: str, measure: Callable[[], None]) -> None:
+        """Measure something, unless the time is over or the memory does not suffice."""
+        if time.monotonic() >= self.plan.until:
+            self.left_out.append(f"{name}: the time was over (--minutes)")
+            return
+        try:
+            measure()
+        except torch.OutOfMemoryError:
+            self.left_out.append(f"{name}: the device has too little memory")
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def table(self, key: str, title: str, heads: Sequence[Column], rows: list[Any]) -> None:
+        notes, self.left_out = self.left_out, []
+        self.measured.tables.append(
+            Table(key, title, tuple(heads), tuple(map(tuple, rows)), tuple(notes))
+        )
+
+    # ---------------------------------------------------------------------------- masks onto logits
+
+    def kernels(self) -> None:
+        plan, device = self.plan, self.device
+        limit = kernels.bandwidth(device, plan.rounds)
+        pool = grammar_masks(self.spec, self.data, schemas=60, count=max(plan.mask_batches))
+        found: list[tuple[str, int, dict[str, float], int]] = []
+        missing: dict[str, str] = {}
+        for dtype in (torch.float32, torch.bfloat16):
+            for rows in plan.mask_batches:
+
+                def one(rows: int = rows, dtype: torch.dtype = dtype) -> None:
+                    times, size, gone = kernels.measure(
+                        pool[:rows], self.spec.vocab_size, dtype, device, rounds=plan.rounds
+                    )
+                    missing.update(gone)
+                    found.append((str(dtype).removeprefix("torch."), rows, times, size))
+
+                self.part(f"{dtype}, {rows} rows", one)
+        self.left_out += [f"{name}: {reason}" for name, reason in missing.items()]
+        names = list(dict.fromkeys(name for _, _, times, _ in found for name in times))
+        self.table(
+            "kernels",
+            f"Masks onto logits; a copy on the device moves {limit / 1e9:,.0f} GB/s",
+            (Column("logits"), Column("rows", Unit.COUNT), Column("limit", Unit.MICROSECONDS),
+             *columns(Unit.MICROSECONDS, names), Column("ffwd, GB/s", Unit.COUNT),
+             Column("ffwd / limit", Unit.RATIO)),
+            [
+                (dtype, rows, size / limit * 1e6, *(times.get(name) for name in names),
+                 size / times["ffwd"] / 1e3, times["ffwd"] / (size / limit * 1e6))
+                for dtype, rows, times, size in found
+            ],
+        )  # fmt: skip
+
+    # --------------------------------------------------------------------------------- with a model
+
+    def shape(self, shape: str) -> None:
+        dtype = torch.float32 if self.device.type == "cpu" else torch.bfloat16
+        model = random_model(shape, self.spec.vocab_size, self.device, dtype)
+        for measure in (self.tokens, self.documents, self.joined):
+            measure(shape, model)
+
+    def passes(self, model: Any, batch: Sequence[TokenizedDocument]) -> Passes:
+        """Return passes over a cache that is as long as the way with the most columns needs."""
+        wide = widths(self.peers, batch)
+        longest = max(len(text.tokens) for text in batch)
+        passes = Passes(model, len(batch), max(sum(wide), longest) + 2, graphs=self.plan.graphs)
+        passes.warm([1, *wide])
+        return passes
+
+    def best(
+        self, passes: Passes, make: Callable[[], Sequence[Unconstrained]]
+    ) -> dict[str, Written]:
+        """Write the documents by every way in turns, and return the rounds of each as one."""
+        found: dict[str, Written] = {}
+        # The first round fills caches and compiles kernels.
+        for turn in range(self.plan.rounds + 1):
+            for way in make():
+                written = write(passes, way)
+                if turn:
+                    whole = found.setdefault(way.name, Written())
+                    whole.steps += written.steps
+                    whole.tokens += written.tokens
+        return found
+
+    def tokens(self, shape: str, model: Any) -> None:
+        rows: list[Any] = []
+        for count in self.plan.batches:
+            batch = [self.texts[row % len(self.texts)] for row in range(count)]
+
+            def one(count: int = count, batch: list[TokenizedDocument] = batch) -> None:
+                passes = self.passes(model, batch)
+                by_way = self.best(passes, lambda: ways(self.peers, batch, self.device))
+                base = by_way["none"].per_token
+                rows.extend(
+                    (name, count, w.per_token, w.per_token / base - 1,
+                     percentile(w.steps, 50), percentile(w.steps, 99), len(w.steps) / w.tokens)
+                    for name, w in by_way.items()
+                )  # fmt: skip
+                self.note_graphs(passes)
+                plot = percentile_curves(
+                    f"{shape}_{count}", f"Steps of {shape}, {count} rows",
+                    {name: np.array(w.steps, dtype=np.float32) for name, w in by_way.items()},
+                    "steps",
+                )  # fmt: skip
+                if plot is not None:
+                    self.measured.plots.append(plot)
+
+            self.part(f"{count} rows", one)
+        self.table(
+            f"tokens_{shape}", f"{shape}: time per output token, and of a step",
+            (Column("masks"), Column("rows", Unit.COUNT), Column("per token", Unit.MICROSECONDS),
+             Column("over none", Unit.SHARE), Column("step p50", Unit.MICROSECONDS),
+             Column("step p99", Unit.MICROSECONDS), Column("passes / tokens", Unit.SHARE)),
+            rows,
+        )  # fmt: skip
+
+    def note_graphs(self, passes: Passes) -> None:
+        if passes.no_graphs is not None:
+            self.left_out.append(f"no CUDA graphs: {passes.no_graphs}")
+
+    def documents(self, shape: str, model: Any) -> None:
+        rows: list[Any] = []
+        points: list[tuple[float, float]] = []
+        for count in (1, 8):
+            for share in _SHARES:
+                near = sorted(self.whole, key=lambda found: abs(found[0] - share))[:count]
+                batch = [text for _, text in near]
+                real = sum(found for found, _ in near) / len(near)
+
+                def one(count: int = count, share: float = share, real: float = real,
+                        batch: list[TokenizedDocument] = batch) -> None:  # fmt: skip
+                    passes = self.passes(model, batch)
+                    only = ("ffwd, overlapped", "ffwd, forced")
+                    made = self.best(
+                        passes, lambda: ways(self.peers, batch, self.device, only=only)
+                    )
+                    masks, forced = (made[name] for name in only)
+                    turns = self.plan.rounds
+                    taken = [sum(w.steps) / turns for w in (masks, forced)]
+                    gain = taken[0] / taken[1]
+                    tokens = masks.tokens // turns
+                    rows.append((f"{share:.0%}", real, len(batch), tokens, *taken, gain))
+                    if count == 1:
+                        points.append((real, gain))
+
+                self.part(f"{share:.0%} forced, {count} rows", one)
+        if points:
+            self.left_out.append(paying_share(points))
+        self.table(
+            f"documents_{shape}", f"{shape}: documents by masks alone and with forced tokens",
+            (Column("forced"), Column("share", Unit.SHARE), Column("rows", Unit.COUNT),
+             Column("tokens", Unit.COUNT), Column("masks", Unit.MICROSECONDS),
+             Column("forcing", Unit.MICROSECONDS), Column("speed", Unit.RATIO)),
+            rows,
+        )  # fmt: skip
+
+    def joined(self, shape: str, model: Any) -> None:
+        rows: list[Any] = []
+        warm = [self.texts[row % len(self.texts)] for row in range(_WARM + 1)]
+
+        def one(engine: str) -> None:
+            passes = Passes(model, len(warm), self.plan.steps + 2, graphs=self.plan.graphs)
+            passes.warm([1])
+            found = joining(passes, self.peers, engine, warm, self.fresh, self.device)
+            mean = sum(found.lost) / len(found.lost)
+            rows.append((engine, found.step, mean / (found.steps * found.step),
+                         mean, max(found.lost), found.worst,
+                         sum(found.waited) / len(found.waited)))  # fmt: skip
+
+        for engine in self.peers.names:
+            self.part(engine, partial(one, engine))
+        self.table(
+            f"joining_{shape}",
+            f"{shape}: an unseen schema joins {_WARM} warm requests, {len(self.fresh)} times",
+            (Column("engine"), Column("step before", Unit.MICROSECONDS),
+             Column("others lose", Unit.SHARE), Column("lost, mean", Unit.MICROSECONDS),
+             Column("lost, most", Unit.MICROSECONDS), Column("longest step", Unit.MICROSECONDS),
+             Column("steps until compiled", Unit.COUNT)),
+            rows,
+        )  # fmt: skip
+
+
+def paying_share(points: Sequence[tuple[float, float]]) -> str:
+    """Return from which forced share on forcing pays, in words, by (share, speed) of documents."""
+    ordered = sorted(points)
+    slower = [place for place, (_, speed) in enumerate(ordered) if speed < 1]
+    if not slower:
+        return f"At batch 1 forcing pays at every share measured, from {ordered[0][0]:.1%} on."
+    if slower[-1] == len(ordered) - 1:
+        return "At batch 1 forcing pays at no share measured, or not at the largest."
+    (low, slow), (high, fast) = ordered[slower[-1] : slower[-1] + 2]
+    share = low + (high - low) * (1 - slow) / (fast - slow)
+    return f"At batch 1 forcing pays from a share of about {share:.1%} on (interpolated)."
+
+
+def measure(plan: Plan, spec: TokenizerSpec, data: Path, device: torch.device) -> Measured:
+    """Measure everything.
+
+    Raises:
+        InputError: The data has too few documents.
+
+    """
+    bench = _Bench(plan, spec, data, device)
+    bench.kernels()
+    for shape in plan.shapes:
+        bench.part(f"the model {shape}", partial(bench.shape, shape))
+    bench.left_out += [f"{name} is not installed" for name in bench.peers.missing]
+    if bench.left_out:
+        bench.table("left_out", "Left out", (Column("why"),), [])
+    return bench.measured
