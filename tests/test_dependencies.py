@@ -32,7 +32,11 @@ def crates() -> Places:
             if not name.startswith("ffwd-"):
                 found.setdefault(name, set()).add(place)
 
-    for path in sorted((ROOT / "ffwd/native/crates").glob("*/Cargo.toml")):
+    manifests = sorted((ROOT / "ffwd/native/crates").glob("*/Cargo.toml"))
+    library = ROOT / "ffwd/native/crates/capi/Cargo.toml"
+    for path in manifests:
+        if path == library:
+            continue
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         asked = manifest["dependencies"].items()
         add("core", [name for name, how in asked if not how.get("optional")])
@@ -41,6 +45,7 @@ def crates() -> Places:
         add("test", set(manifest.get("dev-dependencies", ())) - set(manifest["dependencies"]))
     core = set(found)
     add("python", set(read("ffwd/native/Cargo.toml")["dependencies"]) - core)
+    add("c", set(read(str(library.relative_to(ROOT)))["dependencies"]) - core)
     add("bench", read("maskbench/crates/Cargo.toml")["dependencies"])
     return found
 
