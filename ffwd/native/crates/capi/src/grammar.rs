@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::ffwd_grammar::{ebnf, gbnf, lark};
 use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::Meter;
 use ffwd_engine::engine::{CompileError, Compiled, Engine, GrammarOptions};
-use ::ffwd_grammar::{ebnf, gbnf, lark};
 use ffwd_json_schema::{Parsing, Policy};
 use ffwd_regular::regex::{parse, Dialect, PatternOptions};
 
