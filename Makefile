@@ -24,7 +24,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DELETE_ON_ERROR:
 .PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
         python-test test-flaky engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
-        fuzz-smoke audit clean
+        fuzz-smoke audit header clean
 
 help:
 	@echo 'make demo    records of short texts as JSON, from a small model, in four ways'
@@ -48,6 +48,7 @@ help:
 	@echo 'make gate-update  record them'
 	@echo 'make fuzz-smoke  every fuzz target on its corpus and on inputs near by, without libFuzzer'
 	@echo 'make fuzz    fuzz all targets in turn, for FUZZ_MINUTES; needs nightly Rust and cargo-fuzz'
+	@echo 'make header  write the header of the C library; needs cbindgen'
 	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
 	@echo 'make audit   licences, sources and known vulnerabilities of the dependencies'
 	@echo 'make clean   remove what was built'
@@ -307,6 +308,11 @@ fuzz: setup
 # Not part of `check`: what it finds changes without a change here, and it needs the network.
 audit:
 	PYTHON=$(PYTHON) .ci/audit
+
+# The header of the C library, from its sources: needs cargo install cbindgen.
+CAPI := ffwd/native/crates/capi
+header:
+	cd $(CAPI) && cbindgen --config cbindgen.toml --crate ffwd-capi --output include/ffwd.h .
 
 # Fetches and builds the crates that it compares with.
 bench-bpe:

@@ -160,7 +160,7 @@ def test_an_encoder_that_fails_is_an_error(answer, c):
     ("language", "text", "status", "message", "place"),
     [
         ("json_schema", b'{"type": 1}', "grammar", "type", ("/type", 0, 0)),
-        ("json_schema", b"{", "grammar", "", ("", 0, 0)),
+        ("json_schema", b"{", "grammar", "JSON", ("", 0, 0)),
         (
             "json_schema",
             b'{"minimum": 2, "maximum": 1, "type": "integer"}',
@@ -175,10 +175,10 @@ def test_an_encoder_that_fails_is_an_error(answer, c):
             "elsewhere",
             ("/items/$ref", 0, 0),
         ),
-        ("regex", b"a\n(", "grammar", "", ("", 2, 1)),
+        ("regex", b"a\n(", "grammar", "unclosed", ("", 2, 1)),
         ("lark", b"start: a\na: b\n", "grammar", "b", ("", 2, 4)),
         ("gbnf", b"root ::= other", "grammar", "other", ("", 1, 10)),
-        ("ebnf", b'root ::= "a', "grammar", "", ("", 1, 10)),
+        ("ebnf", b'root ::= "a', "grammar", "string", ("", 1, 10)),
         ("regex", b"\xff", "argument", "UTF-8: byte 0", ("", 0, 0)),
         ("nonesuch", b"a", "argument", "`language` has no value 99", ("", 0, 0)),
     ],
@@ -290,7 +290,8 @@ def test_the_program_in_c_writes_a_record_and_leaks_nothing(tmp_path):
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(SCHEMA))
     written = subprocess.run([program, schema], check=True, capture_output=True, text=True)
-    assert json.loads(written.stdout) == {"id": 7, "kind": "first"}
+    # The lowest digits come first: 1, and then one more.
+    assert json.loads(written.stdout) == {"id": 10, "kind": "first"}
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is not installed")
     watched = ["valgrind", "--quiet", "--leak-check=full", "--error-exitcode=9"]
@@ -313,3 +314,12 @@ def test_the_program_in_cpp_prints_masks(library, tmp_path):
     wrong = subprocess.run([program, "a(", ""], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "line 1, column 2" in wrong.stderr
+
+
+def test_the_program_of_the_page_runs(library, tmp_path):
+    page = (CRATE.parents[3] / "docs/c.md").read_text()
+    source = tmp_path / "page.c"
+    source.write_text(re.findall(r"```c\n(.*?)```", page, re.DOTALL)[0])
+    program = compiled_program(source, library, tmp_path, "-std=c11")
+    printed = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert printed.stdout.split() == ["n", "y"]

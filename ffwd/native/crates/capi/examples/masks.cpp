@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ffwd.h"
@@ -24,8 +25,9 @@ using Grammar = std::unique_ptr<ffwd_grammar, Freed<ffwd_grammar_free>>;
 using Matcher = std::unique_ptr<ffwd_matcher, Freed<ffwd_matcher_free>>;
 using Error = std::unique_ptr<ffwd_error, Freed<ffwd_error_free>>;
 
-static void check(ffwd_status status, ffwd_error *raised) {
-  Error error(raised);
+// A reference to the error, since C++ does not say which argument is evaluated first.
+static void check(ffwd_status status, ffwd_error *&raised) {
+  Error error(std::exchange(raised, nullptr));
   if (status != FFWD_OK) throw std::runtime_error(ffwd_error_message(error.get()));
 }
 

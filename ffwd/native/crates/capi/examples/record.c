@@ -13,10 +13,11 @@
 #define END 256
 #define MASK_WORDS 9
 
-static void check(ffwd_status status, ffwd_error *error) {
+/* A pointer to the error, since C does not say which argument is evaluated first. */
+static void check(ffwd_status status, ffwd_error **error) {
   if (status == FFWD_OK) return;
-  fprintf(stderr, "%s\n", ffwd_error_message(error));
-  ffwd_error_free(error);
+  fprintf(stderr, "%s\n", ffwd_error_message(*error));
+  ffwd_error_free(*error);
   exit(1);
 }
 
@@ -59,34 +60,34 @@ int main(int count, char **arguments) {
 
   ffwd_error *error = NULL;
   ffwd_vocabulary *vocabulary = NULL;
-  check(ffwd_vocabulary_new(tokens, NUM_TOKENS, &end, 1, 0, encode, NULL, &vocabulary, &error), error);
+  check(ffwd_vocabulary_new(tokens, NUM_TOKENS, &end, 1, 0, encode, NULL, &vocabulary, &error), &error);
   if (ffwd_vocabulary_mask_words(vocabulary) != MASK_WORDS) return 1;
 
   ffwd_grammar *grammar = NULL;
   ffwd_options options = ffwd_options_default();
   options.whitespace = FFWD_WHITESPACE_COMPACT;
   ffwd_bytes text = {(const uint8_t *)schema, length};
-  check(ffwd_compile(vocabulary, FFWD_JSON_SCHEMA, text, &options, NULL, &grammar, &error), error);
+  check(ffwd_compile(vocabulary, FFWD_JSON_SCHEMA, text, &options, NULL, &grammar, &error), &error);
   ffwd_vocabulary_free(vocabulary);
   free(schema);
 
   ffwd_matcher *matcher = NULL;
-  check(ffwd_matcher_new(grammar, 1000, &matcher, &error), error);
+  check(ffwd_matcher_new(grammar, 1000, &matcher, &error), &error);
   ffwd_grammar_free(grammar);
 
   while (!ffwd_matcher_is_terminated(matcher)) {
     const uint32_t *forced;
     size_t num_forced;
     bool accepted = false;
-    check(ffwd_matcher_forced_tokens(matcher, &forced, &num_forced, &error), error);
+    check(ffwd_matcher_forced_tokens(matcher, &forced, &num_forced, &error), &error);
     if (num_forced > 0) {
       for (size_t at = 0; at < num_forced; at++) {
         if (forced[at] != END) putchar((int)forced[at]);
       }
-      check(ffwd_matcher_accept_all(matcher, forced, num_forced, &accepted, &error), error);
+      check(ffwd_matcher_accept_all(matcher, forced, num_forced, &accepted, &error), &error);
     } else {
       uint32_t mask[MASK_WORDS];
-      check(ffwd_matcher_fill(matcher, mask, MASK_WORDS, &error), error);
+      check(ffwd_matcher_fill(matcher, mask, MASK_WORDS, &error), &error);
       uint32_t token = END;
       /* The end comes first where it is allowed. */
       if ((mask[END / 32] & 1u << END % 32) == 0) {
@@ -94,7 +95,7 @@ int main(int count, char **arguments) {
         }
         putchar((int)token);
       }
-      check(ffwd_matcher_accept(matcher, token, &accepted, &error), error);
+      check(ffwd_matcher_accept(matcher, token, &accepted, &error), &error);
     }
     if (!accepted) return 1;
   }

@@ -42,13 +42,17 @@ impl ffwd_bytes {
 /// `text` has `length` bytes of UTF-8. Write up to `capacity` ids to `tokens`, and return the number
 /// of ids that the text has. If that is more than `capacity`, the function is called again with
 /// enough room. `SIZE_MAX` says that the text cannot be encoded. Any thread may call it.
-pub type ffwd_encode = unsafe extern "C" fn(
-    context: *mut c_void,
-    text: *const u8,
-    length: usize,
-    tokens: *mut u32,
-    capacity: usize,
-) -> usize;
+pub type ffwd_encode = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        text: *const u8,
+        length: usize,
+        tokens: *mut u32,
+        capacity: usize,
+    ) -> usize,
+>;
+
+type Encode = unsafe extern "C" fn(*mut c_void, *const u8, usize, *mut u32, usize) -> usize;
 
 /// The tokens of a model, and what its grammars share.
 pub struct ffwd_vocabulary {
@@ -57,7 +61,7 @@ pub struct ffwd_vocabulary {
 
 /// The caller's encoder.
 struct CallerEncoder {
-    encode: ffwd_encode,
+    encode: Encode,
     context: *mut c_void,
 }
 
@@ -84,7 +88,7 @@ impl Encoder for CallerEncoder {
                     return Ok(ids.into_iter().map(TokenId).collect());
                 }
                 // Byte-level tokenizers never get here; others may add a few tokens.
-                _ if ids.len() < text.len().saturating_mul(8).max(64) => ids.resize(count, 0),
+                _ if count <= text.len().saturating_mul(8).max(64) => ids.resize(count, 0),
                 _ => return Err(failed("the caller's encoder returned too many tokens")),
             }
         }
@@ -112,7 +116,7 @@ pub unsafe extern "C" fn ffwd_vocabulary_new(
     end_tokens: *const u32,
     num_end_tokens: usize,
     width: usize,
-    encode: Option<ffwd_encode>,
+    encode: ffwd_encode,
     context: *mut c_void,
     vocabulary: *mut *mut ffwd_vocabulary,
     error: *mut *mut ffwd_error,
