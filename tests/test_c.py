@@ -305,6 +305,7 @@ def test_the_program_in_c_writes_a_record_and_leaks_nothing(tmp_path):
     assert "nonesuch" in refused.stderr
 
 
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler is installed")
 def test_the_program_in_cpp_prints_masks(library, tmp_path):
     program = compiled_program(CRATE / "examples/masks.cpp", library, tmp_path, "-std=c++17")
     printed = subprocess.run([program, "a(b|c)+", "ab"], capture_output=True, text=True, check=True)
