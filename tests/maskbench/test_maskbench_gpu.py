@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,8 +15,10 @@ import ffwd.tokenizer
 from maskbench import commands
 from maskbench.__main__ import main
 from maskbench.data import BUILTIN_CORPUS
+from maskbench.report.table import Column, Table
 from maskbench.speed.gpu import measure
 from maskbench.speed.gpu.decoding import (
+    Written,
     WrongTokenError,
     chunks_of,
     forced_share,
@@ -23,6 +26,7 @@ from maskbench.speed.gpu.decoding import (
     widths,
     write,
 )
+from maskbench.speed.gpu.goals import goals
 from maskbench.speed.gpu.joining import joining
 from maskbench.speed.gpu.models import Passes, pass_width, random_model
 from maskbench.speed.processors.measure import TokenizedDocument, texts
@@ -81,21 +85,23 @@ def test_passes_over_a_static_cache_are_those_of_whole_texts(model):
 
 def test_every_way_writes_the_documents(model, peers, documents):
     batch = documents[:3]
-    passes = Passes(model, 3, max(sum(widths(peers, batch)), STEPS) + 2, graphs=False)
-    steps = {way.name: len(write(passes, way).steps) for way in ways(peers, batch, CPU)}
-    forced = steps.pop("ffwd, forced")
+    wide = {engine: widths(peers, batch, engine) for engine in peers.names}
+    passes = Passes(model, 3, max(STEPS, *map(sum, wide.values())) + 2, graphs=False)
+    made = ways(peers, batch, CPU, forcing=peers.names)
+    steps = {way.name: len(write(passes, way).steps) for way in made}
+    for engine in peers.names:
+        assert steps.pop(f"{engine}, forced") == len(wide[engine]) - 1 <= STEPS
     assert set(steps) == {"none", *peers.names, *(f"{name}, overlapped" for name in peers.names)}
     assert set(steps.values()) == {STEPS}
-    assert forced == len(widths(peers, batch)) - 1 <= STEPS
 
 
 def test_the_loops_wait_once_a_step_on_an_accelerator(model, peers, documents):
     batch = documents[:2]
-    only = ("none", "ffwd, overlapped", "xgrammar, overlapped", "ffwd, forced")
+    only = ("none", "ffwd, overlapped", "xgrammar, overlapped", "ffwd, forced", "xgrammar, forced")
     with Accelerator() as accelerator:
         passes = Passes(placed(model), 2, 64, graphs=True)
         passes.warm([1, 2])
-        for way in ways(peers, batch, DEVICE, only=only):
+        for way in ways(peers, batch, DEVICE, forcing=("ffwd", "xgrammar"), only=only):
             # Each has its first masks on the processor, as long as nothing was masked.
             accelerator.waits.clear()
             written = write(passes, way)
@@ -110,14 +116,18 @@ def test_a_mask_that_refuses_the_document_ends_the_measurement(model, peers, doc
             ways(peers, [wrong], CPU, only=["ffwd, overlapped"])[0],
         )
     with pytest.raises(WrongTokenError):
-        chunks_of(peers.matcher("ffwd", wrong.schema), wrong.tokens)
+        chunks_of(peers.rows("ffwd", [wrong.schema]), wrong.tokens)
 
 
-def test_forced_chunks_are_the_document(peers, documents):
+@pytest.mark.parametrize("engine", ["ffwd", "xgrammar", "llguidance"])
+def test_forced_chunks_are_the_document(peers, documents, engine):
+    longest = 0
     for text in documents:
-        chunks = chunks_of(peers.matcher("ffwd", text.schema), text.tokens)
+        chunks = chunks_of(peers.rows(engine, [text.schema]), text.tokens)
         assert [token for chunk in chunks for token in chunk] == text.tokens
         assert 0 <= forced_share(peers, text) < 1
+        longest = max(longest, *map(len, chunks))
+    assert longest > 1
     assert [pass_width(tokens) for tokens in (1, 2, 3, 4, 5, 9)] == [1, 2, 4, 4, 8, 16]
 
 
@@ -130,6 +140,42 @@ def test_an_unseen_schema_joins(model, peers, documents, engine):
     assert all(1 <= waited <= found.steps for waited in found.waited)
     assert found.worst > 0
     assert found.step > 0
+
+
+@pytest.mark.parametrize("engine", ["ffwd", "xgrammar", "llguidance"])
+def test_forced_tokens_are_accepted(peers, documents, engine):
+    """After them, a row has the mask of one that accepted the same tokens singly."""
+    forced = 0
+    for text in documents:
+        rows, twin = (peers.rows(engine, [text.schema]) for _ in range(2))
+        for place in range(STEPS):
+            done = rows.force(0, text.tokens[place:])
+            if done:
+                break
+            rows.accept([text.tokens[place]])
+        for token in text.tokens[:place] + done:
+            twin.accept([token])
+        masks = [ffwd.allocate_bitmask(1, peers.vocab_size) for _ in range(2)]
+        rows.fill(masks[0])
+        twin.fill(masks[1])
+        assert masks[0].tolist() == masks[1].tolist()
+        forced += len(done)
+    assert forced > 0
+
+
+def test_characters_that_end_within_a_token_do_not_force_it(peers):
+    [schema] = ['{"const": "street"}']
+    rows = peers.rows("xgrammar", [schema])
+    vocabulary = peers.vocabulary
+    longer = next(
+        token
+        for token in range(vocabulary.vocab_size)
+        if (vocabulary.token_bytes(token) or b"").startswith(b'"')
+        and len(vocabulary.token_bytes(token)) > 1
+    )
+    assert rows.force(0, [longer]) == []
+    quote = next(t for t in range(vocabulary.vocab_size) if vocabulary.token_bytes(t) == b'"')
+    assert rows.force(0, [quote, longer]) == [quote]
 
 
 def test_the_point_from_which_forcing_pays():
@@ -184,15 +230,110 @@ def test_a_batch_that_does_not_fit_is_named_and_the_rest_goes_on():
     plan = {"shapes": (), "batches": (), "mask_batches": (), "steps": 1, "joins": 1}
     later = time.monotonic() + 600
     bench.plan = measure.Plan(**plan, graphs=True, threads=1, rounds=1, until=later)
-    bench.device, bench.left_out, ran = CPU, [], []
+    bench.device, bench.left_out, bench.until, ran = CPU, [], later, []
+    bench.measured = measure.Measured()
 
     def too_large():
         raise torch.OutOfMemoryError("no")
 
+    def wrong():
+        raise ValueError("two\nlines")
+
     bench.part("512 rows", too_large)
+    bench.part("8 rows", wrong)
     bench.part("1 rows", lambda: ran.append(1))
-    assert bench.left_out == ["512 rows: the device has too little memory"]
+    failed = "8 rows: ValueError: two"
+    assert bench.left_out == ["512 rows: the device has too little memory", failed]
+    assert bench.measured.failed == [failed]
     assert ran == [1]
+
+
+@pytest.mark.usefixtures("small")
+def test_an_error_of_one_part_is_named_and_the_other_tables_are_written(monkeypatch, tmp_path):
+    def wrong(*_, **__):
+        raise WrongTokenError("row 0 refuses token 7")
+
+    monkeypatch.setattr(measure, "joining", wrong)
+    out = tmp_path / "gpu.json"
+    result = CliRunner().invoke(main, [*ARGUMENTS, "--out", str(out)])
+    assert result.exit_code == 1
+    assert "Error: ffwd: WrongTokenError: row 0 refuses token 7; xgrammar: " in result.output
+    tables = json.loads(out.read_text())["tables"]
+    assert tables["joining_tiny"]["rows"] == []
+    assert tables["documents_tiny"]["rows"]
+    assert "At batch 1 forcing pays" in tables["documents_tiny"]["notes"][-1]
+
+
+def rounds_within(monkeypatch, checks):
+    """The rounds that `best` runs of 3 with two ways, if the time is over after some looks."""
+    bench = measure._Bench.__new__(measure._Bench)
+    bench.plan, bench.left_out = SimpleNamespace(rounds=3), []
+    looks = iter([False] * checks + [True] * 20)
+    monkeypatch.setattr(measure._Bench, "over", property(lambda self: next(looks)))
+    monkeypatch.setattr(measure, "write", lambda passes, way: Written([2.0, 3.0], 2))
+    made = bench.best("8 rows", None, lambda: [SimpleNamespace(name=name) for name in "ab"])
+    assert set(made) == {"a", "b"}
+    assert made["a"] == made["b"]
+    assert made["a"].per_token == 2.5
+    assert len(made["a"].steps) == made["a"].tokens == 2 * made["a"].rounds
+    return made["a"].rounds, bench.left_out
+
+
+def test_a_measurement_whose_time_is_over_has_fewer_rounds(monkeypatch):
+    # Two ways are looked at in the round that warms up, and in the first that is measured.
+    assert rounds_within(monkeypatch, 6) == (3, [])
+    assert rounds_within(monkeypatch, 5) == (2, ["8 rows: 2 of 3 rounds (--minutes)"])
+    assert rounds_within(monkeypatch, 4) == (1, ["8 rows: 1 of 3 rounds (--minutes)"])
+    with pytest.raises(measure._TimeOverError):
+        rounds_within(monkeypatch, 3)
+
+
+def test_the_goals_on_a_card():
+    kernels = Table(
+        "kernels",
+        "",
+        (Column("logits"), Column("rows"), Column("ffwd"), Column("xgrammar"),
+         Column("ffwd / limit")),
+        (("float32", 1, 2.0, 1.0, 1.2), ("float32", 8, 2.0, None, 1.31)),
+    )  # fmt: skip
+    tokens = Table(
+        "tokens_8b",
+        "",
+        (Column("masks"), Column("rows"), Column("over none")),
+        (("none", 1, 0.0), ("ffwd, overlapped", 1, 0.0031), ("ffwd, overlapped", 128, 0.009)),
+    )
+    documents = Table(
+        "documents_8b",
+        "",
+        (Column("forced"), Column("share"), Column("rows"), Column("speed")),
+        (("10%", 0.1, 1, 1.0), ("25%", 0.24, 1, 1.3), ("25%", 0.25, 8, 1.0)),
+    )
+    found = goals([kernels, tokens, documents])
+    assert found.rows == (
+        ("kernel, over the memory limit", "float32, 1 rows", "1.20x", "≤ 1.3x", "yes"),
+        ("kernel, over XGrammar's fastest", "float32, 1 rows", "2.00x", "≤ 1x", "no"),
+        ("kernel, over the memory limit", "float32, 8 rows", "1.31x", "≤ 1.3x", "no"),
+        ("masks, of a token's time (8b)", "1 rows", "0.31%", "< 0.3%", "no"),
+        ("masks, of a token's time (8b)", "128 rows", "0.90%", "< 1.0%", "yes"),
+        ("forced tokens, speed over masks (8b)", "24.0% forced, 1 row", "1.30x", "≥ 1.3x", "yes"),
+    )
+    assert goals([]) is None
+
+
+@pytest.mark.usefixtures("small")
+def test_each_model_has_newcomers_of_its_own(spec):
+    """What one model's newcomers have compiled, the engines know; so with other documents."""
+    plan = measure.Plan(
+        shapes=("8b", "1b"), batches=(2,), mask_batches=(2,), steps=9, joins=2, graphs=False,
+        threads=1, rounds=1, until=time.monotonic() + 600,
+    )  # fmt: skip
+    bench = measure._Bench(plan, spec, BUILTIN_CORPUS, CPU)
+    schemas = [text.schema for texts in bench.fresh.values() for text in texts]
+    assert [len(texts) for texts in bench.fresh.values()] == [2, 2]
+    assert len(set(schemas)) == 4
+    seen = [*bench.texts, *(text for _, text in bench.whole)]
+    assert seen
+    assert not {text.schema for text in seen} & set(schemas)
 
 
 def test_a_device_that_is_not_there_is_named():

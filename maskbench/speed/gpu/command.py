@@ -99,10 +99,18 @@ def gpu_command(
         "tokenizer": spec.name,
         "device": facts,
         "settings": plan.plain(),
-        "tables": {table.key: {"columns": [c.name for c in table.columns], "rows": table.rows}
-                   for table in measured.tables},
-    }  # fmt: skip
+        "tables": {
+            table.key: {
+                "columns": [column.name for column in table.columns],
+                "rows": table.rows,
+                "notes": table.notes,
+            }
+            for table in measured.tables
+        },
+    }
     commands.save(document, out, options.console(160))
+    if measured.failed:
+        raise click.ClickException("; ".join(measured.failed))
 
 
 def _render(form: str, title: str, facts: dict[str, str], measured: object) -> str:

@@ -18,7 +18,7 @@ import ffwd
 from ffwd.adapters.logits import StagedBitmask, to_device
 from maskbench.speed.gpu.models import PROMPT, Passes, pass_width
 from maskbench.speed.processors.measure import Processor, TokenizedDocument, processors
-from maskbench.speed.processors.rows import Peers, Rows
+from maskbench.speed.processors.rows import Peers, Rows, accepts
 
 _GREATEST = 1e4
 
@@ -123,6 +123,17 @@ class Overlapped(Unconstrained):
 class Forced(Overlapped):
     """The same, and forced tokens are part of the next pass."""
 
+    def __init__(
+        self,
+        name: str,
+        rows: Rows,
+        texts: Sequence[TokenizedDocument],
+        vocab_size: int,
+        device: torch.device,
+    ) -> None:
+        super().__init__(name, rows, texts, vocab_size, device)
+        self._at = [0] * len(texts)
+
     def begin(self) -> list[list[int]]:
         """Force the first tokens."""
         return self._go_on([[] for _ in self.texts], [True] * len(self.texts))
@@ -134,11 +145,11 @@ class Forced(Overlapped):
         return self._go_on(chunks, [token is not None for token in tokens])
 
     def _go_on(self, chunks: list[list[int]], going: Sequence[bool]) -> list[list[int]]:
-        for matcher, chunk, goes_on in zip(self.rows.matchers, chunks, going, strict=True):
-            if goes_on:
-                forced = matcher.fast_forward_tokens()
-                matcher.accept_tokens(forced)
-                chunk += forced
+        for row, chunk in enumerate(chunks):
+            if going[row]:
+                at = self._at[row] + len(chunk)
+                chunk += self.rows.force(row, self.texts[row].tokens[at:])
+                self._at[row] += len(chunk)
         self._staged.start(self.rows.fill)
         return chunks
 
@@ -153,6 +164,9 @@ class Written:
     tokens: int = 0
     """Of a row, on average."""
 
+    rounds: int = 1
+    """How often the documents were written; steps and tokens are those of all rounds."""
+
     @property
     def per_token(self) -> float:
         """Microseconds for an output token of each row."""
@@ -164,9 +178,19 @@ def ways(
     texts: Sequence[TokenizedDocument],
     device: torch.device,
     *,
+    forcing: Sequence[str] = ("ffwd",),
     only: Sequence[str] = (),
 ) -> list[Unconstrained]:
-    """Return every way to write the documents, each with new matchers; `only` names some."""
+    """Return every way to write the documents, each with new matchers.
+
+    Args:
+        peers: The engines.
+        texts: A document for each row.
+        device: Of the logits.
+        forcing: The engines whose forced tokens are those of the documents (`widths`).
+        only: Names of ways; by default all.
+
+    """
     schemas = [text.schema for text in texts]
     found: list[Unconstrained] = [Unconstrained(texts, device)]
     if not only:
@@ -177,8 +201,11 @@ def ways(
         if not only or name in only:
             rows = peers.rows(engine, schemas)
             found.append(Overlapped(name, rows, texts, peers.vocab_size, device))
-    rows = peers.rows("ffwd", schemas)
-    found.append(Forced("ffwd, forced", rows, texts, peers.vocab_size, device))
+    for engine in forcing:
+        name = f"{engine}, forced"
+        if not only or name in only:
+            rows = peers.rows(engine, schemas)
+            found.append(Forced(name, rows, texts, peers.vocab_size, device))
     return [way for way in found if not only or way.name in only]
 
 
@@ -237,7 +264,7 @@ def write(
     return written
 
 
-def widths(peers: Peers, texts: Sequence[TokenizedDocument]) -> list[int]:
+def widths(peers: Peers, texts: Sequence[TokenizedDocument], engine: str = "ffwd") -> list[int]:
     """Return the widths of the passes that forcing makes, by the grammar alone.
 
     Raises:
@@ -246,14 +273,19 @@ def widths(peers: Peers, texts: Sequence[TokenizedDocument]) -> list[int]:
     """
     found: list[int] = []
     for text in texts:
-        for step, chunk in enumerate(chunks_of(peers.matcher("ffwd", text.schema), text.tokens)):
+        rows = peers.rows(engine, [text.schema])
+        for step, chunk in enumerate(chunks_of(rows, text.tokens)):
             found += [1] * (step + 1 - len(found))
             found[step] = max(found[step], len(chunk))
-    return [pass_width(width) for width in found]
+    return [pass_width(columns) for columns in found]
 
 
-def chunks_of(matcher: Any, tokens: Sequence[int]) -> list[list[int]]:
+def chunks_of(rows: Rows, tokens: Sequence[int]) -> list[list[int]]:
     """Return a document as passes are given it: a sampled token and what it forces, each time.
+
+    Args:
+        rows: One row, at the beginning.
+        tokens: Of the document.
 
     Raises:
         WrongTokenError: Forced tokens are not the document's.
@@ -263,16 +295,15 @@ def chunks_of(matcher: Any, tokens: Sequence[int]) -> list[list[int]]:
     at = 0
     while True:
         chunk = list(tokens[at - 1 : at]) if found else []
-        forced = matcher.fast_forward_tokens()
+        forced = rows.force(0, tokens[at:])
         if list(tokens[at : at + len(forced)]) != forced[: len(tokens) - at]:
             raise WrongTokenError(f"forced tokens at {at} are not the document's")
         chunk += forced[: len(tokens) - at]
         found.append(chunk)
-        matcher.accept_tokens(forced)
         at += len(forced)
         if at >= len(tokens):
             return found
-        if not matcher.accept_token(tokens[at]):
+        if not accepts(rows.matchers[0], tokens[at]):
             raise WrongTokenError(f"the token at {at} is refused")
         at += 1
 
@@ -285,7 +316,7 @@ def percentile(steps: Sequence[float], share: float) -> float:
 def forced_share(peers: Peers, text: TokenizedDocument) -> float | None:
     """Return the share of forced tokens; None where the engine refuses or forces others."""
     try:
-        chunks = chunks_of(peers.matcher("ffwd", text.schema), text.tokens)
+        chunks = chunks_of(peers.rows("ffwd", [text.schema]), text.tokens)
     except (WrongTokenError, ffwd.FfwdError):
         return None
     sampled = len(chunks) - 1

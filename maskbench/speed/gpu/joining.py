@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from statistics import median
@@ -34,6 +34,9 @@ class Joined:
 
     steps: int = 0
     """How many follow an arrival."""
+
+    after: list[float] = field(default_factory=list)
+    """Each of these steps, of all newcomers."""
 
 
 class _Newcomer:
@@ -71,15 +74,18 @@ def joining(
     warm: Sequence[TokenizedDocument],
     fresh: Sequence[TokenizedDocument],
     device: torch.device,
+    *,
+    check: Callable[[], None] = lambda: None,
 ) -> Joined:
     """Let each fresh document join once; its schema is compiled only then.
 
     The documents of `warm` have three times as many tokens as those of `fresh`, so that a newcomer
-    arrives after a third.
+    arrives after a third. `check` is called before each of them, and may raise.
     """
     found = Joined(steps=2 * len(fresh[0].tokens))
     before: list[float] = []
     for new in (None, *fresh):
+        check()
         rows = peers.rows(engine, [text.schema for text in warm])
         way = Overlapped(f"{engine}, joining", rows, list(warm), peers.vocab_size, device)
         if new is None:
@@ -94,6 +100,7 @@ def joining(
         before.append(usual)
         found.lost.append(sum(after) - usual * len(after))
         found.worst = max(found.worst, *after)
+        found.after += after
         found.waited.append(len(after) if newcomer.waited is None else newcomer.waited)
     found.step = median(before)
     return found

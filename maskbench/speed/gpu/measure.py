@@ -26,12 +26,14 @@ from maskbench.speed.gpu import kernels
 from maskbench.speed.gpu.decoding import (
     Unconstrained,
     Written,
+    WrongTokenError,
     forced_share,
     percentile,
     ways,
     widths,
     write,
 )
+from maskbench.speed.gpu.goals import goals
 from maskbench.speed.gpu.joining import joining
 from maskbench.speed.gpu.models import Passes, random_model
 from maskbench.speed.logits.masks import grammar_masks
@@ -70,6 +72,8 @@ class Measured:
 
     tables: list[Table] = field(default_factory=list)
     plots: list[Curves] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    """Parts that ended with an error, and the error; notes below the tables name them too."""
 
 
 def facts(device: torch.device, spec: TokenizerSpec) -> dict[str, str]:
@@ -102,11 +106,16 @@ def facts(device: torch.device, spec: TokenizerSpec) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
+class _TimeOverError(Exception):
+    """The time is over before a part has a figure."""
+
+
 class _Bench:
     def __init__(self, plan: Plan, spec: TokenizerSpec, data: Path, device: torch.device) -> None:
         self.plan, self.spec, self.data, self.device = plan, spec, data, device
         self.measured = Measured()
         self.left_out: list[str] = []
+        self.until = plan.until
         loaded = PreTrainedTokenizerFast.from_pretrained(str(spec.directory))
 
         def peers() -> Peers:
@@ -114,22 +123,25 @@ class _Bench:
             return Peers(vocabulary, loaded, spec.vocab_size, plan.threads)
 
         self.peers = peers()
-        # Another set of engines looks at the documents, so that no schema is known to the first.
+        # Other engines look at the newcomers, so that no schema of theirs is known to the first.
         scout = peers()
         jobs = commands.jobs(data, None, 0, HuggingFaceEncoder(spec))
-        taken = texts(jobs, scout, plan.steps, max(*plan.batches, _WARM + 1))
-        self.texts = [text for text in taken if forced_share(scout, text) is not None]
-        known = {text.schema for text in self.texts}
         short = max(plan.steps // 3, 2)
-        fresh = texts([j for j in jobs if j.schema not in known], scout, short, plan.joins)
-        self.fresh = fresh
-        if not self.texts or not fresh:
+        fresh = texts(jobs[::-1], scout, short, plan.joins * len(plan.shapes))
+        unseen = {text.schema for text in fresh}
+        rest = [job for job in jobs if job.schema not in unseen]
+        taken = texts(rest, self.peers, plan.steps, max(*plan.batches, _WARM + 1))
+        self.texts = [text for text in taken if forced_share(self.peers, text) is not None]
+        # What one model's newcomers have compiled is known to the engines when the next one's come.
+        count = len(plan.shapes)
+        self.fresh = {shape: fresh[place::count] for place, shape in enumerate(plan.shapes)}
+        if not self.texts or not all(self.fresh.values()):
             raise InputError(
                 f"{data} has too few documents of {plan.steps} tokens that every engine accepts: "
                 "take fewer --steps"
             )
         self.whole: list[tuple[float, TokenizedDocument]] = []
-        for job in jobs:
+        for job in rest:
             for document in job.documents:
                 tokens = document.tokens.tolist()
                 text = TokenizedDocument(job.schema, tokens[:_DOCUMENT])
@@ -141,22 +153,46 @@ class _Bench:
 
     def part(self, name: str, measure: Callable[[], None]) -> None:
         """Measure something, unless the time is over or the memory does not suffice."""
-        if time.monotonic() >= self.plan.until:
-            self.left_out.append(f"{name}: the time was over (--minutes)")
-            return
         try:
+            self.check_time()
             measure()
+        except _TimeOverError:
+            self.left_out.append(f"{name}: the time was over (--minutes)")
         except torch.OutOfMemoryError:
             self.left_out.append(f"{name}: the device has too little memory")
+        # Figures of the other parts are worth having; the command fails when it has written them.
+        except Exception as error:
+            line = str(error).partition("\n")[0]
+            self.measured.failed.append(f"{name}: {type(error).__name__}: {line}")
+            self.left_out.append(self.measured.failed[-1])
         gc.collect()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
+
+    @property
+    def over(self) -> bool:
+        """Whether the time of the current table is over."""
+        return time.monotonic() >= self.until
+
+    def take_share(self, share: float, end: float) -> None:
+        """Give what comes next a share of the time that is left until `end`."""
+        now = time.monotonic()
+        self.until = now + share * (end - now)
+
+    def check_time(self) -> None:
+        if self.over:
+            raise _TimeOverError
 
     def table(self, key: str, title: str, heads: Sequence[Column], rows: list[Any]) -> None:
         notes, self.left_out = self.left_out, []
         self.measured.tables.append(
             Table(key, title, tuple(heads), tuple(map(tuple, rows)), tuple(notes))
         )
+
+    def plot(self, key: str, title: str, steps: dict[str, Any]) -> None:
+        plot = percentile_curves(key, title, steps, "steps")
+        if plot is not None:
+            self.measured.plots.append(plot)
 
     # ---------------------------------------------------------------------------- masks onto logits
 
@@ -197,30 +233,59 @@ class _Bench:
     def shape(self, shape: str) -> None:
         dtype = torch.float32 if self.device.type == "cpu" else torch.bfloat16
         model = random_model(shape, self.spec.vocab_size, self.device, dtype)
-        for measure in (self.tokens, self.documents, self.joined):
+        # Each table has a share of the time that is left, so that none uses up the others'.
+        end = self.until
+        for measure, share in ((self.tokens, 0.5), (self.documents, 0.5), (self.joined, 1.0)):
+            self.take_share(share, end)
             measure(shape, model)
+        self.until = end
 
-    def passes(self, model: Any, batch: Sequence[TokenizedDocument]) -> Passes:
-        """Return passes over a cache that is as long as the way with the most columns needs."""
-        wide = widths(self.peers, batch)
-        longest = max(len(text.tokens) for text in batch)
-        passes = Passes(model, len(batch), max(sum(wide), longest) + 2, graphs=self.plan.graphs)
-        passes.warm([1, *wide])
-        return passes
+    def passes(
+        self, model: Any, batch: Sequence[TokenizedDocument], engines: Sequence[str] = ()
+    ) -> tuple[Passes, list[str]]:
+        """Return passes over a cache that is as long as the way with the most columns needs.
+
+        And the engines whose forced tokens are those of the documents: ffwd, and of `engines`.
+        """
+        wide = {"ffwd": widths(self.peers, batch)}
+        for engine in engines:
+            found = self.peer_widths(batch, engine)
+            if found is not None:
+                wide[engine] = found
+        columns = max([len(text.tokens) for text in batch] + [sum(each) for each in wide.values()])
+        passes = Passes(model, len(batch), columns + 2, graphs=self.plan.graphs)
+        passes.warm([1, *(width for each in wide.values() for width in each)])
+        return passes, list(wide)
+
+    def peer_widths(self, batch: Sequence[TokenizedDocument], engine: str) -> list[int] | None:
+        try:
+            return widths(self.peers, batch, engine)
+        except WrongTokenError as error:
+            self.left_out.append(f"{engine}, forced, {len(batch)} rows: {error}")
+            return None
 
     def best(
-        self, passes: Passes, make: Callable[[], Sequence[Unconstrained]]
+        self, what: str, passes: Passes, make: Callable[[], Sequence[Unconstrained]]
     ) -> dict[str, Written]:
-        """Write the documents by every way in turns, and return the rounds of each as one."""
+        """Write the documents by every way in turns, and return the rounds of each as one.
+
+        When the time is over, there are fewer rounds.
+        """
         found: dict[str, Written] = {}
         # The first round fills caches and compiles kernels.
         for turn in range(self.plan.rounds + 1):
+            if turn > 1 and self.over:
+                self.left_out.append(f"{what}: {turn - 1} of {self.plan.rounds} rounds (--minutes)")
+                break
             for way in make():
+                if turn <= 1:
+                    self.check_time()
                 written = write(passes, way)
                 if turn:
-                    whole = found.setdefault(way.name, Written())
+                    whole = found.setdefault(way.name, Written(rounds=0))
                     whole.steps += written.steps
                     whole.tokens += written.tokens
+                    whole.rounds += 1
         return found
 
     def tokens(self, shape: str, model: Any) -> None:
@@ -229,8 +294,12 @@ class _Bench:
             batch = [self.texts[row % len(self.texts)] for row in range(count)]
 
             def one(count: int = count, batch: list[TokenizedDocument] = batch) -> None:
-                passes = self.passes(model, batch)
-                by_way = self.best(passes, lambda: ways(self.peers, batch, self.device))
+                passes, forcing = self.passes(model, batch, self.peers.names[1:])
+                by_way = self.best(
+                    f"{count} rows",
+                    passes,
+                    lambda: ways(self.peers, batch, self.device, forcing=forcing),
+                )
                 base = by_way["none"].per_token
                 rows.extend(
                     (name, count, w.per_token, w.per_token / base - 1,
@@ -238,13 +307,8 @@ class _Bench:
                     for name, w in by_way.items()
                 )  # fmt: skip
                 self.note_graphs(passes)
-                plot = percentile_curves(
-                    f"{shape}_{count}", f"Steps of {shape}, {count} rows",
-                    {name: np.array(w.steps, dtype=np.float32) for name, w in by_way.items()},
-                    "steps",
-                )  # fmt: skip
-                if plot is not None:
-                    self.measured.plots.append(plot)
+                steps = {n: np.array(w.steps, dtype=np.float32) for n, w in by_way.items()}
+                self.plot(f"{shape}_{count}", f"Steps of {shape}, {count} rows", steps)
 
             self.part(f"{count} rows", one)
         self.table(
@@ -270,16 +334,17 @@ class _Bench:
 
                 def one(count: int = count, share: float = share, real: float = real,
                         batch: list[TokenizedDocument] = batch) -> None:  # fmt: skip
-                    passes = self.passes(model, batch)
+                    passes, _ = self.passes(model, batch)
                     only = ("ffwd, overlapped", "ffwd, forced")
                     made = self.best(
-                        passes, lambda: ways(self.peers, batch, self.device, only=only)
+                        f"{share:.0%} forced, {count} rows",
+                        passes,
+                        lambda: ways(self.peers, batch, self.device, only=only),
                     )
                     masks, forced = (made[name] for name in only)
-                    turns = self.plan.rounds
-                    taken = [sum(w.steps) / turns for w in (masks, forced)]
+                    taken = [sum(w.steps) / w.rounds for w in (masks, forced)]
                     gain = taken[0] / taken[1]
-                    tokens = masks.tokens // turns
+                    tokens = masks.tokens // masks.rounds
                     rows.append((f"{share:.0%}", real, len(batch), tokens, *taken, gain))
                     if count == 1:
                         points.append((real, gain))
@@ -297,12 +362,17 @@ class _Bench:
 
     def joined(self, shape: str, model: Any) -> None:
         rows: list[Any] = []
+        steps: dict[str, Any] = {}
         warm = [self.texts[row % len(self.texts)] for row in range(_WARM + 1)]
+        fresh = self.fresh[shape]
 
         def one(engine: str) -> None:
             passes = Passes(model, len(warm), self.plan.steps + 2, graphs=self.plan.graphs)
             passes.warm([1])
-            found = joining(passes, self.peers, engine, warm, self.fresh, self.device)
+            found = joining(
+                passes, self.peers, engine, warm, fresh, self.device, check=self.check_time
+            )
+            steps[engine] = np.array(found.after, dtype=np.float32)
             mean = sum(found.lost) / len(found.lost)
             rows.append((engine, found.step, mean / (found.steps * found.step),
                          mean, max(found.lost), found.worst,
@@ -310,9 +380,10 @@ class _Bench:
 
         for engine in self.peers.names:
             self.part(engine, partial(one, engine))
+        self.plot(f"joining_{shape}", f"Steps of {shape} after a newcomer's arrival", steps)
         self.table(
             f"joining_{shape}",
-            f"{shape}: an unseen schema joins {_WARM} warm requests, {len(self.fresh)} times",
+            f"{shape}: an unseen schema joins {_WARM} warm requests, {len(fresh)} times",
             (Column("engine"), Column("step before", Unit.MICROSECONDS),
              Column("others lose", Unit.SHARE), Column("lost, mean", Unit.MICROSECONDS),
              Column("lost, most", Unit.MICROSECONDS), Column("longest step", Unit.MICROSECONDS),
@@ -342,10 +413,15 @@ def measure(plan: Plan, spec: TokenizerSpec, data: Path, device: torch.device) -
 
     """
     bench = _Bench(plan, spec, data, device)
+    bench.take_share(0.25, plan.until)
     bench.kernels()
-    for shape in plan.shapes:
+    for place, shape in enumerate(plan.shapes):
+        bench.take_share(1 / (len(plan.shapes) - place), plan.until)
         bench.part(f"the model {shape}", partial(bench.shape, shape))
     bench.left_out += [f"{name} is not installed" for name in bench.peers.missing]
+    judged = goals(bench.measured.tables) if device.type != "cpu" else None
+    if judged is not None:
+        bench.measured.tables.append(judged)
     if bench.left_out:
         bench.table("left_out", "Left out", (Column("why"),), [])
     return bench.measured

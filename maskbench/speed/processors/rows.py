@@ -25,6 +25,12 @@ class Rows(Protocol):
     def fill(self, bits: np.ndarray[Any, np.dtype[np.int32]]) -> None:
         """Fill the masks [rows, words] of all rows."""
 
+    def force(self, row: int, text: Sequence[int]) -> list[int]:
+        """Accept the tokens that a row forces, and return them.
+
+        `text` are the next tokens of its document, for an engine that forces characters only.
+        """
+
 
 class Peers:
     """The engines with one tokenizer, and what they compile.
@@ -89,7 +95,7 @@ class Peers:
         matchers = [self.matcher(engine, schema) for schema in schemas]
         if engine == "llguidance":
             return LlguidanceRows(matchers, self._executor)
-        return (FfwdRows if engine == "ffwd" else XgrammarRows)(matchers)
+        return FfwdRows(matchers) if engine == "ffwd" else XgrammarRows(matchers, self.vocabulary)
 
     def take(self, schema: str, tokens: Sequence[int]) -> bool:
         """Whether every engine accepts the tokens."""
@@ -105,6 +111,12 @@ class Peers:
         except (ffwd.FfwdError, RuntimeError, ValueError):
             return False
         return True
+
+
+def accepts(matcher: Any, token: int) -> bool:
+    """Accept a token, by any engine's matcher; False if it is refused."""
+    accept: Callable[[int], bool] = getattr(matcher, "accept_token", None) or matcher.consume_token
+    return accept(token)
 
 
 class FfwdRows:
@@ -123,12 +135,20 @@ class FfwdRows:
         """Fill the masks of all rows."""
         ffwd.fill_bitmasks(self.matchers, bits)
 
+    def force(self, row: int, text: Sequence[int]) -> list[int]:
+        """Accept the tokens that a row forces, and return them."""
+        matcher: ffwd.Matcher = self.matchers[row]
+        forced = matcher.fast_forward_tokens()
+        matcher.accept_tokens(forced)
+        return forced
+
 
 class XgrammarRows:
     """A row at a time, as XGrammar's own processor does."""
 
-    def __init__(self, matchers: list[Any]) -> None:
+    def __init__(self, matchers: list[Any], vocabulary: ffwd.Vocabulary) -> None:
         self.matchers = matchers
+        self._vocabulary = vocabulary
 
     def accept(self, tokens: Sequence[int | None]) -> None:
         """Accept a token in each row; none where there is None."""
@@ -141,6 +161,22 @@ class XgrammarRows:
         tensor = torch.from_numpy(bits)
         for row, matcher in enumerate(self.matchers):
             matcher.fill_next_token_bitmask(tensor, row)
+
+    def force(self, row: int, text: Sequence[int]) -> list[int]:
+        """Accept the tokens of the text that lie within the forced characters, and return them.
+
+        XGrammar leaves it to its caller to tokenize these characters. Here that costs nothing.
+        """
+        matcher = self.matchers[row]
+        characters = matcher.find_jump_forward_string().encode()
+        forced: list[int] = []
+        for token in text:
+            piece = self._vocabulary.token_bytes(token)
+            if not piece or not characters.startswith(piece) or not matcher.accept_token(token):
+                break
+            characters = characters[len(piece) :]
+            forced.append(token)
+        return forced
 
 
 class LlguidanceRows:
@@ -163,6 +199,14 @@ class LlguidanceRows:
         """Fill the masks of all rows."""
         places = [(matcher, row) for row, matcher in enumerate(self.matchers)]
         self._calls.fill_next_token_bitmask_par(self._executor, places, torch.from_numpy(bits))
+
+    def force(self, row: int, text: Sequence[int]) -> list[int]:
+        """Accept the tokens that a row forces, and return them."""
+        matcher = self.matchers[row]
+        forced: list[int] = matcher.compute_ff_tokens()
+        if forced:
+            matcher.consume_tokens(forced)
+        return forced
 
 
 class RowsProcessor:
