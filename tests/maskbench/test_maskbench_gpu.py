@@ -331,6 +331,9 @@ def test_each_model_has_newcomers_of_its_own(spec):
     schemas = [text.schema for texts in bench.fresh.values() for text in texts]
     assert [len(texts) for texts in bench.fresh.values()] == [2, 2]
     assert len(set(schemas)) == 4
+    # Documents of each share, rather than the nearest that there happen to be.
+    for share in measure._SHARES:
+        assert min(abs(found - share) for found, _ in bench.whole) < 0.03
     seen = [*bench.texts, *(text for _, text in bench.whole)]
     assert seen
     assert not {text.schema for text in seen} & set(schemas)

@@ -118,9 +118,9 @@ class _Bench:
         self.until = plan.until
         loaded = PreTrainedTokenizerFast.from_pretrained(str(spec.directory))
 
-        def peers() -> Peers:
+        def peers(**options: Any) -> Peers:
             vocabulary = ffwd.tokenizer.from_huggingface(spec.directory, vocab_size=spec.vocab_size)
-            return Peers(vocabulary, loaded, spec.vocab_size, plan.threads)
+            return Peers(vocabulary, loaded, spec.vocab_size, plan.threads, **options)
 
         self.peers = peers()
         # Other engines look at the newcomers, so that no schema of theirs is known to the first.
@@ -140,13 +140,15 @@ class _Bench:
                 f"{data} has too few documents of {plan.steps} tokens that every engine accepts: "
                 "take fewer --steps"
             )
+        # With optional white space no document of the built-in corpus is forced by half.
+        self.compact = peers(engines=("ffwd",), whitespace="compact")
         self.whole: list[tuple[float, TokenizedDocument]] = []
         for job in rest:
             for document in job.documents:
                 tokens = document.tokens.tolist()
                 text = TokenizedDocument(job.schema, tokens[:_DOCUMENT])
                 if document.valid and len(tokens) >= plan.steps // 2:
-                    share = forced_share(scout, text)
+                    share = forced_share(self.compact, text)
                     if share is not None:
                         self.whole.append((share, text))
                         break
@@ -241,15 +243,15 @@ class _Bench:
         self.until = end
 
     def passes(
-        self, model: Any, batch: Sequence[TokenizedDocument], engines: Sequence[str] = ()
+        self, model: Any, batch: Sequence[TokenizedDocument], peers: Peers
     ) -> tuple[Passes, list[str]]:
         """Return passes over a cache that is as long as the way with the most columns needs.
 
-        And the engines whose forced tokens are those of the documents: ffwd, and of `engines`.
+        And the engines whose forced tokens are those of the documents.
         """
-        wide = {"ffwd": widths(self.peers, batch)}
-        for engine in engines:
-            found = self.peer_widths(batch, engine)
+        wide = {"ffwd": widths(peers, batch)}
+        for engine in peers.names[1:]:
+            found = self.peer_widths(peers, batch, engine)
             if found is not None:
                 wide[engine] = found
         columns = max([len(text.tokens) for text in batch] + [sum(each) for each in wide.values()])
@@ -257,9 +259,11 @@ class _Bench:
         passes.warm([1, *(width for each in wide.values() for width in each)])
         return passes, list(wide)
 
-    def peer_widths(self, batch: Sequence[TokenizedDocument], engine: str) -> list[int] | None:
+    def peer_widths(
+        self, peers: Peers, batch: Sequence[TokenizedDocument], engine: str
+    ) -> list[int] | None:
         try:
-            return widths(self.peers, batch, engine)
+            return widths(peers, batch, engine)
         except WrongTokenError as error:
             self.left_out.append(f"{engine}, forced, {len(batch)} rows: {error}")
             return None
@@ -294,7 +298,7 @@ class _Bench:
             batch = [self.texts[row % len(self.texts)] for row in range(count)]
 
             def one(count: int = count, batch: list[TokenizedDocument] = batch) -> None:
-                passes, forcing = self.passes(model, batch, self.peers.names[1:])
+                passes, forcing = self.passes(model, batch, self.peers)
                 by_way = self.best(
                     f"{count} rows",
                     passes,
@@ -334,12 +338,12 @@ class _Bench:
 
                 def one(count: int = count, share: float = share, real: float = real,
                         batch: list[TokenizedDocument] = batch) -> None:  # fmt: skip
-                    passes, _ = self.passes(model, batch)
+                    passes, _ = self.passes(model, batch, self.compact)
                     only = ("ffwd, overlapped", "ffwd, forced")
                     made = self.best(
                         f"{share:.0%} forced, {count} rows",
                         passes,
-                        lambda: ways(self.peers, batch, self.device, only=only),
+                        lambda: ways(self.compact, batch, self.device, only=only),
                     )
                     masks, forced = (made[name] for name in only)
                     taken = [sum(w.steps) / w.rounds for w in (masks, forced)]

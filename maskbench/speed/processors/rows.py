@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -40,16 +40,26 @@ class Peers:
         tokenizer: That of transformers.
         vocab_size: The width of the scores.
         threads: For the engines that take a number of threads.
+        engines: Those that are wanted; the peers have flexible white space only.
+        whitespace: Of ffwd's grammars.
 
     """
 
     def __init__(
-        self, vocabulary: ffwd.Vocabulary, tokenizer: Any, vocab_size: int, threads: int
+        self,
+        vocabulary: ffwd.Vocabulary,
+        tokenizer: Any,
+        vocab_size: int,
+        threads: int,
+        *,
+        engines: Sequence[str] = ENGINES,
+        whitespace: Literal["flexible", "compact"] = "flexible",
     ) -> None:
         self.vocabulary = vocabulary
         self.vocab_size = vocab_size
-        self.missing = [name for name in ENGINES if importlib.util.find_spec(name) is None]
-        self.names = [name for name in ENGINES if name not in self.missing]
+        self.missing = [name for name in engines if importlib.util.find_spec(name) is None]
+        self.names = [name for name in engines if name not in self.missing]
+        self._whitespace = whitespace
         ends = list(vocabulary.eos_token_ids)
         if "xgrammar" in self.names:
             import xgrammar
@@ -71,7 +81,7 @@ class Peers:
 
     def ffwd(self, schema: str) -> ffwd.CompiledGrammar:
         """Compile a schema by ffwd."""
-        return ffwd.compile(ffwd.json_schema(schema, whitespace="flexible"), self.vocabulary)
+        return ffwd.compile(ffwd.json_schema(schema, whitespace=self._whitespace), self.vocabulary)
 
     def xgrammar(self, schema: str) -> Any:
         """Compile a schema by XGrammar."""
