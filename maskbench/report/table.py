@@ -84,7 +84,8 @@ def show(value: Value, unit: Unit) -> str:
 
 def microseconds(us: float) -> str:
     """Return three digits or more, without an exponent."""
-    return f"{us:,.0f}" if us >= 1000 else f"{us:.1f}" if us >= 10 else f"{us:.2f}"
+    size = abs(us)
+    return f"{us:,.0f}" if size >= 1000 else f"{us:.1f}" if size >= 10 else f"{us:.2f}"
 
 
 def printable(text: str) -> str:

@@ -210,6 +210,7 @@ def test_the_tables_and_plots(tmp_path):
     assert set(tables) == {"kernels", "tokens_tiny", "documents_tiny", "joining_tiny"}
     assert found["device"]["vocabulary"] == "builtin, 4,096 tokens"
     assert len(tables["kernels"]["rows"]) == 2
+    assert "llguidance: torch compiles its function" in tables["kernels"]["notes"][0]
     assert [row[0] for row in tables["tokens_tiny"]["rows"]][:2] == ["none", "ffwd"]
     assert len(tables["documents_tiny"]["rows"]) == 2 * 4
     assert len(tables["joining_tiny"]["rows"]) == 3

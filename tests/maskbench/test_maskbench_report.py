@@ -107,6 +107,11 @@ def test_memory_is_shown_where_it_was_recorded():
     assert [show(v, Unit.BYTES) for v in memory.rows[1][2:4]] == ["1 MiB", "5.00 GiB"]
 
 
+def test_times_have_three_digits_or_more_above_and_below_nothing():
+    times = [show(us, Unit.MICROSECONDS) for us in (0.5, -12.34, 1234.5, -28806.95)]
+    assert times == ["0.50", "-12.3", "1,234", "-28,807"]
+
+
 def test_an_engine_alone_has_nothing_in_common():
     tables = by_key(run_of({"one": logs()["one"]}))
     assert "mask_own" in tables
