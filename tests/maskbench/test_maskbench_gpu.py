@@ -140,6 +140,14 @@ def test_an_unseen_schema_joins(model, peers, documents, engine):
     assert all(1 <= waited <= found.steps for waited in found.waited)
     assert found.worst > 0
     assert found.step > 0
+    assert len(found.after) >= 2 * found.steps
+
+
+def test_the_first_newcomer_joins_also_when_the_time_is_over(model, peers, documents):
+    fresh = [TokenizedDocument(documents[3].schema, documents[3].tokens[: STEPS // 3])] * 2
+    passes = Passes(model, 2, STEPS + 2, graphs=False)
+    found = joining(passes, peers, "ffwd", documents[:2], fresh, CPU, over=lambda: True)
+    assert len(found.lost) == 1
 
 
 @pytest.mark.parametrize("engine", ["ffwd", "xgrammar", "llguidance"])
@@ -231,7 +239,7 @@ def test_a_batch_that_does_not_fit_is_named_and_the_rest_goes_on():
     plan = {"shapes": (), "batches": (), "mask_batches": (), "steps": 1, "joins": 1}
     later = time.monotonic() + 600
     bench.plan = measure.Plan(**plan, graphs=True, threads=1, rounds=1, until=later)
-    bench.device, bench.left_out, bench.until, ran = CPU, [], later, []
+    bench.device, bench.left_out, bench.end, ran = CPU, [], later, []
     bench.measured = measure.Measured()
 
     def too_large():
@@ -265,12 +273,18 @@ def test_an_error_of_one_part_is_named_and_the_other_tables_are_written(monkeypa
     assert "At batch 1 forcing pays" in tables["documents_tiny"]["notes"][-1]
 
 
-def rounds_within(monkeypatch, checks):
-    """The rounds that `best` runs of 3 with two ways, if the time is over after some looks."""
+def rounds_within(monkeypatch, rounds=9, checks=9):
+    """The rounds that `best` measures of 3 with two ways.
+
+    The part's time is over after `rounds` more rounds, and the table's after `checks` looks.
+    """
     bench = measure._Bench.__new__(measure._Bench)
     bench.plan, bench.left_out = SimpleNamespace(rounds=3), []
-    looks = iter([False] * checks + [True] * 20)
-    monkeypatch.setattr(measure._Bench, "over", property(lambda self: next(looks)))
+    over = iter([False] * rounds + [True] * 9)
+    ends = iter([9] * checks + [0] * 9)
+    monkeypatch.setattr(bench, "over", lambda: next(over), raising=False)
+    monkeypatch.setattr(measure._Bench, "end", property(lambda self: next(ends)), raising=False)
+    monkeypatch.setattr(measure.time, "monotonic", lambda: 5)
     monkeypatch.setattr(measure, "write", lambda passes, way: Written([2.0, 3.0], 2))
     made = bench.best("8 rows", None, lambda: [SimpleNamespace(name=name) for name in "ab"])
     assert set(made) == {"a", "b"}
@@ -281,12 +295,32 @@ def rounds_within(monkeypatch, checks):
 
 
 def test_a_measurement_whose_time_is_over_has_fewer_rounds(monkeypatch):
-    # Two ways are looked at in the round that warms up, and in the first that is measured.
-    assert rounds_within(monkeypatch, 6) == (3, [])
-    assert rounds_within(monkeypatch, 5) == (2, ["8 rows: 2 of 3 rounds (--minutes)"])
-    assert rounds_within(monkeypatch, 4) == (1, ["8 rows: 1 of 3 rounds (--minutes)"])
+    assert rounds_within(monkeypatch) == (3, [])
+    assert rounds_within(monkeypatch, rounds=1) == (2, ["8 rows: 2 of 3 rounds (--minutes)"])
+    assert rounds_within(monkeypatch, rounds=0) == (1, ["8 rows: 1 of 3 rounds (--minutes)"])
+    # Two ways in the round that warms up, and in the first that is measured.
+    assert rounds_within(monkeypatch, checks=4) == (3, [])
     with pytest.raises(measure._TimeOverError):
-        rounds_within(monkeypatch, 3)
+        rounds_within(monkeypatch, checks=3)
+
+
+def test_parts_share_what_is_left_of_the_time(monkeypatch):
+    bench = measure._Bench.__new__(measure._Bench)
+    clock = [100.0]
+    monkeypatch.setattr(measure.time, "monotonic", lambda: clock[0])
+    bench.device, bench.left_out, bench.until, ends = CPU, [], 140.0, []
+
+    def taking(seconds):
+        def part():
+            ends.append(bench.until)
+            clock[0] += seconds
+
+        return part
+
+    bench.parts([("a", taking(10)), ("b", taking(2)), ("c", taking(99)), ("d", taking(1))])
+    assert ends == [110.0, 120.0, 126.0]
+    assert bench.left_out == ["d: the time was over (--minutes)"]
+    assert bench.until == 140.0
 
 
 def test_the_goals_on_a_card():

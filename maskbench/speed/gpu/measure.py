@@ -115,7 +115,7 @@ class _Bench:
         self.plan, self.spec, self.data, self.device = plan, spec, data, device
         self.measured = Measured()
         self.left_out: list[str] = []
-        self.until = plan.until
+        self.until = self.end = plan.until
         loaded = PreTrainedTokenizerFast.from_pretrained(str(spec.directory))
 
         def peers(**options: Any) -> Peers:
@@ -171,9 +171,20 @@ class _Bench:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    @property
+    def parts(self, parts: Sequence[tuple[str, Callable[[], None]]]) -> None:
+        """Measure the parts of a table, each in its share of the time that is left for all.
+
+        A part whose share is over takes no more rounds. It is left out if the table's time is over
+        before it has a figure.
+        """
+        self.end = self.until
+        for place, (name, measure) in enumerate(parts):
+            self.take_share(1 / (len(parts) - place), self.end)
+            self.part(name, measure)
+        self.until = self.end
+
     def over(self) -> bool:
-        """Whether the time of the current table is over."""
+        """Whether the time of the current part is over."""
         return time.monotonic() >= self.until
 
     def take_share(self, share: float, end: float) -> None:
@@ -182,7 +193,7 @@ class _Bench:
         self.until = now + share * (end - now)
 
     def check_time(self) -> None:
-        if self.over:
+        if time.monotonic() >= self.end:
             raise _TimeOverError
 
     def table(self, key: str, title: str, heads: Sequence[Column], rows: list[Any]) -> None:
@@ -204,6 +215,7 @@ class _Bench:
         pool = grammar_masks(self.spec, self.data, schemas=60, count=max(plan.mask_batches))
         found: list[tuple[str, int, dict[str, float], int]] = []
         missing: dict[str, str] = {}
+        parts: list[tuple[str, Callable[[], None]]] = []
         for dtype in (torch.float32, torch.bfloat16):
             for rows in plan.mask_batches:
 
@@ -214,7 +226,8 @@ class _Bench:
                     missing.update(gone)
                     found.append((str(dtype).removeprefix("torch."), rows, times, size))
 
-                self.part(f"{dtype}, {rows} rows", one)
+                parts.append((f"{dtype}, {rows} rows", one))
+        self.parts(parts)
         self.left_out += [f"{name}: {reason}" for name, reason in missing.items()]
         names = list(dict.fromkeys(name for _, _, times, _ in found for name in times))
         self.table(
@@ -278,7 +291,7 @@ class _Bench:
         found: dict[str, Written] = {}
         # The first round fills caches and compiles kernels.
         for turn in range(self.plan.rounds + 1):
-            if turn > 1 and self.over:
+            if turn > 1 and self.over():
                 self.left_out.append(f"{what}: {turn - 1} of {self.plan.rounds} rounds (--minutes)")
                 break
             for way in make():
@@ -294,6 +307,7 @@ class _Bench:
 
     def tokens(self, shape: str, model: Any) -> None:
         rows: list[Any] = []
+        parts: list[tuple[str, Callable[[], None]]] = []
         for count in self.plan.batches:
             batch = [self.texts[row % len(self.texts)] for row in range(count)]
 
@@ -314,7 +328,8 @@ class _Bench:
                 steps = {n: np.array(w.steps, dtype=np.float32) for n, w in by_way.items()}
                 self.plot(f"{shape}_{count}", f"Steps of {shape}, {count} rows", steps)
 
-            self.part(f"{count} rows", one)
+            parts.append((f"{count} rows", one))
+        self.parts(parts)
         self.table(
             f"tokens_{shape}", f"{shape}: time per output token, and of a step",
             (Column("masks"), Column("rows", Unit.COUNT), Column("per token", Unit.MICROSECONDS),
@@ -330,6 +345,7 @@ class _Bench:
     def documents(self, shape: str, model: Any) -> None:
         rows: list[Any] = []
         points: list[tuple[float, float]] = []
+        parts: list[tuple[str, Callable[[], None]]] = []
         for count in (1, 8):
             for share in _SHARES:
                 near = sorted(self.whole, key=lambda found: abs(found[0] - share))[:count]
@@ -353,7 +369,8 @@ class _Bench:
                     if count == 1:
                         points.append((real, gain))
 
-                self.part(f"{share:.0%} forced, {count} rows", one)
+                parts.append((f"{share:.0%} forced, {count} rows", one))
+        self.parts(parts)
         if points:
             self.left_out.append(paying_share(points))
         self.table(
@@ -373,22 +390,20 @@ class _Bench:
         def one(engine: str) -> None:
             passes = Passes(model, len(warm), self.plan.steps + 2, graphs=self.plan.graphs)
             passes.warm([1])
-            found = joining(
-                passes, self.peers, engine, warm, fresh, self.device, check=self.check_time
-            )
+            found = joining(passes, self.peers, engine, warm, fresh, self.device, over=self.over)
             steps[engine] = np.array(found.after, dtype=np.float32)
             mean = sum(found.lost) / len(found.lost)
-            rows.append((engine, found.step, mean / (found.steps * found.step),
+            rows.append((engine, len(found.lost), found.step, mean / (found.steps * found.step),
                          mean, max(found.lost), found.worst,
                          sum(found.waited) / len(found.waited)))  # fmt: skip
 
-        for engine in self.peers.names:
-            self.part(engine, partial(one, engine))
+        self.parts([(engine, partial(one, engine)) for engine in self.peers.names])
         self.plot(f"joining_{shape}", f"Steps of {shape} after a newcomer's arrival", steps)
         self.table(
             f"joining_{shape}",
-            f"{shape}: an unseen schema joins {_WARM} warm requests, {len(fresh)} times",
-            (Column("engine"), Column("step before", Unit.MICROSECONDS),
+            f"{shape}: an unseen schema joins {_WARM} warm requests",
+            (Column("engine"), Column("times", Unit.COUNT),
+             Column("step before", Unit.MICROSECONDS),
              Column("others lose", Unit.SHARE), Column("lost, mean", Unit.MICROSECONDS),
              Column("lost, most", Unit.MICROSECONDS), Column("longest step", Unit.MICROSECONDS),
              Column("steps until compiled", Unit.COUNT)),
@@ -421,6 +436,7 @@ def measure(plan: Plan, spec: TokenizerSpec, data: Path, device: torch.device) -
     bench.kernels()
     for place, shape in enumerate(plan.shapes):
         bench.take_share(1 / (len(plan.shapes) - place), plan.until)
+        bench.end = bench.until
         bench.part(f"the model {shape}", partial(bench.shape, shape))
     bench.left_out += [f"{name} is not installed" for name in bench.peers.missing]
     judged = goals(bench.measured.tables) if device.type != "cpu" else None
