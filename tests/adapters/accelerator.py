@@ -104,7 +104,7 @@ def on_device(tensor: torch.Tensor) -> torch.Tensor:
 
 def placed(model: torch.nn.Module) -> torch.nn.Module:
     """Return a copy of a model on the accelerator."""
-    model = deepcopy(model)
+    model = deepcopy(model).to("cpu")
     for module in model.modules():
         for name, buffer in module.named_buffers(recurse=False):
             module._buffers[name] = on_device(buffer)

@@ -4,6 +4,7 @@ import functools
 import itertools
 import random
 import warnings
+from copy import deepcopy
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,7 +52,8 @@ def generated(model, inputs, grammar, device, **options):
 @pytest.mark.parametrize("prompts", [["Ada bought"], ["Ada bought", "Grace bought 3 apples"]])
 def test_fast_forward_decoding_waits_once_a_pass(model, encode, order_grammar, prompts, sampled):
     options = {"max_new_tokens": 150, "do_sample": sampled, "top_k": None, "top_p": None}
-    inputs = encode(*prompts)
+    # The stand-in is in the processor's memory, also where the other tests are on a GPU.
+    model, inputs = deepcopy(model).to("cpu"), encode(*prompts).to("cpu")
     torch.manual_seed(7)
     expected, on_cpu = generated(model, inputs, order_grammar, lambda t: t, **options)
     model = placed(model)
@@ -204,7 +206,7 @@ def test_the_stand_in_finds_what_waits():
 def test_a_gpu_waits_once_a_pass(model, encode, order_grammar):
     """By torch's own count; copies of pageable memory are in it."""
     inputs = encode("Ada bought", "Grace bought 3 apples").to("cuda")
-    on_gpu = model.to("cuda")
+    on_gpu = deepcopy(model).to("cuda")
     counted = []
     before = on_gpu.forward
 
@@ -222,7 +224,6 @@ def test_a_gpu_waits_once_a_pass(model, encode, order_grammar):
     finally:
         torch.cuda.set_sync_debug_mode("default")
         del on_gpu.forward
-        model.to("cpu")
     between = [after - first for first, after in itertools.pairwise(counted)]
     assert len(between) > 3
     # The first pass makes the cache.
