@@ -48,7 +48,7 @@ DRAFTER = "vllm.v1.worker.gpu.spec_decode." + (
     else "draft_model.speculator.PlainDraftModelSpeculator"
 )
 # The interpreter takes a second for a pass of all of them.
-DOCUMENTS = 8
+DOCUMENTS = 4
 # A sample of the requests: each kind is among them.
 SOME = dict(list(REQUESTS.items())[:12])
 
