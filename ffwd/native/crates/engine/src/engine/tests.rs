@@ -7,9 +7,9 @@ use proptest::test_runner::TestRng;
 
 use super::test_layouts::CONSISTENT;
 use super::*;
-use ffwd_automaton::{Layout, StateId, Whitespace, WhitespaceMode};
+use ffwd_automaton::{Layout, PropertyOrder, StateId, Whitespace, WhitespaceMode};
 use ffwd_json_schema::SchemaErrorKind;
-use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary};
+use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary, vocabulary_of};
 
 pub(super) const COMPACT: Whitespace = Whitespace { mode: WhitespaceMode::Compact };
 const SPACED: Whitespace = Whitespace { mode: WhitespaceMode::SingleSpace };
@@ -371,6 +371,52 @@ fn a_key_comes_once_also_within_one_token() {
         let mask = masker.compute(automaton, state).unwrap();
         assert_eq!(mask.contains(id), allowed, "{before} then {token}");
         assert_mask(&compiled, state, before.as_bytes(), schema);
+    }
+}
+
+/// A token that ends a name and begins one more needs no second look, where only names come.
+#[test]
+fn a_name_comes_once_also_within_one_token() {
+    let tokens = [
+        "\":\"\",\"",
+        "\":1,\"",
+        "\":1,\"b",
+        "b\":1,\"a",
+        "\":1,\"a\":1,\"",
+        "\":1,\"b\":1,\"a",
+        "\":{\"b\":1},\"",
+        "\":{\"b\":1,\"b",
+        "\":{\"b\":1,\"c",
+        "\\\":1,\"",
+        "\":[1,\"a",
+    ];
+    let engine = engine(vocabulary_of(&tokens));
+    let names = r#""a": {}, "b": {"type": ["integer", "string"]}, "ab": {}, "a\"": {}, "c": {}"#;
+    let schema = format!(
+        r#"{{"type": "object", "properties": {{{names}}}, "additionalProperties": false}}"#
+    );
+    for property_order in [PropertyOrder::Declared, PropertyOrder::Any] {
+        let writing = Writing { property_order, ..Writing::from(COMPACT) };
+        let compiled = engine.compile_json_schema(&schema, writing).unwrap();
+        let generation = compiled.generation();
+        let Generation { automaton, masker, .. } = &**generation;
+        for name in ["", "\"", "\"a", "\"b", "\"ab", "\"a\\", "\"a\\\""] {
+            for before in ["{", "{\"a\":1,", "{\"c\":{\"x\":1,"] {
+                let text = format!("{before}{name}");
+                let threads = automaton.walk(automaton.threads(automaton.start()), text.as_bytes());
+                let Some(threads) = threads.unwrap() else { continue };
+                let state = automaton.intern(threads).unwrap();
+                let resolved = || masker.counters.doubts.load(Ordering::Relaxed);
+                let earlier = resolved();
+                let allowed = assert_mask(&compiled, state, text.as_bytes(), &schema);
+                let two_keys = engine.vocabulary().tokens_with_two_keys();
+                let allowed = two_keys.iter().filter(|token| allowed.contains(token)).count();
+                if text == "{\"b" {
+                    // Some of them begin and end a key.
+                    assert!(allowed as u64 > resolved() - earlier, "{allowed}");
+                }
+            }
+        }
     }
 }
 

@@ -340,31 +340,33 @@ impl TokenMaskBuilder {
         let removed: usize = self.bases.iter().map(|base| base.removed.len()).sum();
         let many = self.added.len() + removed > self.words / 4 + 64;
         if self.bases.len() > 1 || many {
-            let mut own = match self.bases.first() {
-                Some(Base { bitmap: Some(bitmap), list: None, removed }) if removed.is_empty() => {
-                    bitmap.to_vec()
-                }
-                _ => vec![0; self.words],
+            let mut own: Bitmap = match self.bases.first().and_then(|base| base.bitmap.clone()) {
+                Some(bitmap) => bitmap,
+                None => std::iter::repeat_n(0, self.words).collect(),
             };
-            for base in &self.bases {
+            // The only copy: the first base still has its bitmap.
+            let row = Arc::make_mut(&mut own);
+            let mut bases = self.bases.iter();
+            if let Some(Base { list, removed, .. }) = bases.next() {
+                set_bits(row, list.as_deref().unwrap_or_default());
+                clear_bits(row, removed);
+            }
+            for base in bases {
                 let mut part = Vec::new();
-                let row = if base.removed.is_empty() {
-                    &mut own
+                let of_base = if base.removed.is_empty() {
+                    &mut *row
                 } else {
                     part.resize(self.words, 0);
-                    &mut part
+                    &mut *part
                 };
                 if let Some(bitmap) = &base.bitmap {
-                    or(row, bitmap);
+                    or(of_base, bitmap);
                 }
-                if let Some(list) = &base.list {
-                    set_bits(row, list);
-                }
-                clear_bits(row, &base.removed);
-                or(&mut own, &part);
+                set_bits(of_base, base.list.as_deref().unwrap_or_default());
+                clear_bits(of_base, &base.removed);
+                or(row, &part);
             }
-            set_bits(&mut own, &self.added);
-            let own: Bitmap = own.into();
+            set_bits(row, &self.added);
             return TokenMask { base: Some(own), ..TokenMask::default() };
         }
         let Base { bitmap: base, list, removed } = self.bases.pop().unwrap_or_default();

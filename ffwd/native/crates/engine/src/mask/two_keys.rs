@@ -10,13 +10,16 @@ use ffwd_regular::expr::json_text::closing_quote;
 /// a mask for all keys is valid. Returns `false` in doubt.
 pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool {
     let Some(json) = automaton.json() else { return false };
-    if thread.transcript != TextId::NONE || thread.text == TextId::NONE {
+    if thread.transcript != TextId::NONE {
         return false;
     }
     let node = match thread.lexeme {
         ThreadLexeme::Key => Some(json.keys.node(thread.key_node())),
         _ => None,
     };
+    if thread.text == TextId::NONE {
+        return node.is_some_and(|node| ends_a_name(json.keys.written(&node), token));
+    }
     let others = match thread.lexeme {
         ThreadLexeme::Lexeme(lexeme) => Some(lexeme),
         _ => node.and_then(|node| node.base).map(|base| base.lexeme),
@@ -36,6 +39,16 @@ pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool
     }
     key.extend_from_slice(&token[..quote]);
     !key.get(1..).is_some_and(|key| key.starts_with(later))
+}
+
+/// Returns whether a token ends the name that has begun with some bytes, and begins one key at most.
+/// Only declared names are allowed there, and a mask is computed for each of them. So it is exact
+/// unless a key both begins and ends in the token.
+fn ends_a_name(written: &[u8], token: &[u8]) -> bool {
+    let escapes = written.iter().rev().take_while(|&&byte| byte == b'\\').count();
+    let is_inside = !written.is_empty() && escapes % 2 == 0;
+    let later = closing_quote(token).and_then(|quote| later_key(&token[quote + 1..]));
+    is_inside && later.is_some()
 }
 
 /// Returns the text of the only later key, if there is no other and it has not ended.
@@ -72,6 +85,25 @@ mod tests {
             (b":1", None),
         ] {
             assert_eq!(later_key(bytes), expected, "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_token_ends_a_name_and_begins_one_key_at_most() {
+        for (written, token, expected) in [
+            ("\"a", "\":\"\",\"", true),
+            ("\"", "a\":1,\"b", true),
+            ("\"a\\\\", "\":1,\"b", true),
+            // Within an escape, and before the opening quote.
+            ("\"a\\", "\":1,\"b", false),
+            ("", "\":\"\",\"", false),
+            // A key that begins and ends in the token.
+            ("\"a", "\":1,\"b\":2,\"b", false),
+            ("\"a", "\":{\"b\":2,\"b", false),
+            ("\"a", "b", false),
+        ] {
+            let found = ends_a_name(written.as_bytes(), token.as_bytes());
+            assert_eq!(found, expected, "{written} {token}");
         }
     }
 }
