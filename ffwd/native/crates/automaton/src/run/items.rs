@@ -7,9 +7,10 @@ use crate::json::array_state::Spare;
 use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
 use crate::json::rival_place::{may_equal, Beside, BesideScalar, Left, NextPlace, RivalPlace};
+use crate::json::room::behind_blanks;
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
-use crate::stacks::thread::Thread;
+use crate::stacks::thread::{Thread, Threads};
 use ffwd_regular::expr::LexState;
 
 /// Whether items can still differ from the earlier ones. Without JSON they always can.
@@ -77,6 +78,12 @@ impl Items<'_> {
     /// The current text of a thread's item, compared with the earlier items.
     pub fn beside(&self, thread: &Thread) -> Result<Beside> {
         self.0.map_or(Ok(Beside::Nothing), |compared| compared.beside(thread))
+    }
+
+    /// The threads that read what follows a bracket, comma or colon, if that is no blank; `None` for a
+    /// thread that is not behind one.
+    pub fn behind_blanks(&self, thread: &Thread) -> Result<Option<Threads>> {
+        self.0.map_or(Ok(None), |compared| behind_blanks(&compared, thread))
     }
 
     /// The place of a scalar after one more byte, which leads to a state of its lexeme.

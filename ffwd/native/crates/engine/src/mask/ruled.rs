@@ -194,8 +194,32 @@ impl Masker {
     /// begin.
     pub(super) fn ruled_out(&self, automaton: &Automaton, threads: &[Thread]) -> Result<RuledOut> {
         let mut ruled = RuledOut::default();
-        for (at, thread) in threads.iter().enumerate() {
+        let mut besides = Vec::with_capacity(threads.len());
+        for thread in threads {
             let beside = automaton.items().beside(thread)?;
+            let behind = match beside {
+                Beside::Other => automaton.items().behind_blanks(thread)?,
+                _ => None,
+            };
+            let Some(behind) = behind else {
+                besides.push((*thread, beside));
+                continue;
+            };
+            // What begins with a blank is read byte by byte.
+            if let ThreadLexeme::Lexeme(index) = thread.lexeme {
+                for byte in 0..=u8::MAX {
+                    if automaton.lexeme(index).next(thread.lex_state(), byte)?.is_some() {
+                        ruled.unknown.push(byte);
+                    }
+                }
+            }
+            for thread in behind {
+                besides.push((thread, automaton.items().beside(&thread)?));
+            }
+        }
+        let threads: SmallVec<[Thread; 4]> = besides.iter().map(|&(thread, _)| thread).collect();
+        for (at, (thread, beside)) in besides.into_iter().enumerate() {
+            let thread = &thread;
             let (scalar, room, is_item) = match beside {
                 Beside::Nothing => continue,
                 Beside::Scalar(scalar) => (scalar, 0, true),
