@@ -133,6 +133,36 @@ def test_last_members_that_came_are_excluded_without_reading_them(
     assert tenths[-1] <= 1.2 * tenths[1], tenths
 
 
+NUMBER = {"type": "integer", "minimum": 0, "maximum": 59}
+BLANKS = [b" " * count for count in range(2, 60)] + [b"\n" + b" " * count for count in range(60)]
+
+
+@pytest.mark.parametrize("kind", ["arrays", "objects"])
+def test_blanks_between_numbers_are_not_read_byte_by_byte(kind: str) -> None:
+    """A hundred tokens of blanks add few doubts to masks of distinct pairs of numbers."""
+    pairs = shuffled(list(itertools.product(range(60), range(60))))[:300]
+    read = []
+    for blanks in ([], BLANKS):
+        texts = [*TEXTS, *blanks, None]
+        vocabulary = ffwd.Vocabulary(texts, eos_token_ids=[len(texts) - 1])
+        if kind == "arrays":
+            items = PAIR | {"prefixItems": [NUMBER, NUMBER]}
+            values: list = [list(pair) for pair in pairs]
+        else:
+            items = OBJECT | {"properties": {"a": NUMBER, "b": NUMBER}}
+            values = [{"a": one, "b": other} for one, other in pairs]
+        source = ffwd.json_schema({**UNIQUE, "items": items}, whitespace="flexible")
+        grammar = ffwd.compile(source, vocabulary)
+        matcher = grammar.matcher()
+        row = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+        tokens = longest_tokens(json.dumps(values, separators=(",", ":")).encode())
+        for token in tokens:
+            matcher.fill_bitmask(row, 0)
+            assert matcher.accept_token(token)
+        read.append(grammar.stats()["doubts_resolved"] / len(tokens))
+    assert read[1] <= read[0] + 5, read
+
+
 RECORDS = [{"id": at, "n": WORDS[at % 50]} for at in range(200)]
 RECORD = {
     "type": "object",

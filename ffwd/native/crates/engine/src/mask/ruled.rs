@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::rivalled::SettledRivalled;
-use super::state_mask::Masker;
+use super::state_mask::{is_blank, Masker};
 use super::token_set::{set_bits, TokenMaskBuilder, FEW};
 use ffwd_automaton::{
     Automaton, Beside, BesideScalar, Left, LexemeId, NextPlace, Result, RivalPlace, Thread,
@@ -155,7 +155,11 @@ impl RuledOut {
         for RuledPart { ruled, room, scalar } in &self.parts {
             let lexeme = scalar.lexeme.0;
             add_asked(&mut tokens, ruled, scalar);
-            tokens.extend_from_slice(masker.leaving(automaton, lexeme, ruled)?);
+            // Blanks choose nothing of what follows.
+            let is_told_apart =
+                |token: &TokenId| ruled.most <= *room && is_blank(masker.vocabulary.text(*token));
+            let leaving = masker.leaving(automaton, lexeme, ruled)?.iter().copied();
+            tokens.extend(leaving.filter(|token| !is_told_apart(token)));
             let mut outs: SmallVec<[&Out; 16]> = SmallVec::new();
             let subtrees = |ruled| outs.extend(Ruled::out_beyond(ruled, *room));
             visit(ruled, |ruled| ruled.count > 0 && ruled.most > *room, subtrees);
