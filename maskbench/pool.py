@@ -21,6 +21,9 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 START_LIMIT_S = 300.0
+MAX_STARTS = 4
+"""How often a process is started in place of a lost one, each time with twice the time limit."""
+
 LOG_TAIL_BYTES = 2000
 
 
@@ -48,9 +51,9 @@ class _Start:
 
 
 class _Worker(Generic[Task]):
-    """One process and its current task."""
+    """One process and its current task; `starts` others have ended before they were ready."""
 
-    def __init__(self, start: _Start) -> None:
+    def __init__(self, start: _Start, starts: int = 0) -> None:
         start.log.write_bytes(b"")
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
@@ -62,13 +65,22 @@ class _Worker(Generic[Task]):
         theirs.close()  # or the end of the process would not be seen
         self.task: Task | None = None
         self.ready = False
-        self.deadline = monotonic() + START_LIMIT_S
+        self.starts = starts
+        self._limit_s = START_LIMIT_S * 2**starts
+        self.deadline = monotonic() + self._limit_s
 
     def give(self, task: Task, limit_s: float) -> None:
         self.task = task
+        self._limit_s = limit_s
         self.deadline = monotonic() + limit_s
         with suppress(OSError):  # a failed send shows as the death of the process
             self.connection.send(task)
+
+    def late(self) -> str:
+        """Say that time ran out."""
+        if self.task is None:
+            return f"the process was not ready after {self._limit_s:g} s"
+        return f"killed after {self._limit_s:g} s"
 
     def kill(self) -> str:
         """End the process, and return how it had ended by itself, if it had."""
@@ -85,7 +97,8 @@ class Pool(Generic[Setup, Task, Result]):
     """`factory(setup)` runs once in each process and returns what serves a task.
 
     `factory` is a module's function or class, for it is sent by name. An error that it raises
-    ends the run; one that is raised while a task is served costs the task.
+    ends the run; one that is raised while a task is served costs the task. The run ends too if the
+    first processes die before they are ready; later ones are started again, up to `MAX_STARTS`.
     """
 
     def __init__(
@@ -102,6 +115,7 @@ class Pool(Generic[Setup, Task, Result]):
         ]
         self._limit_s = time_limit_s
         self._workers: list[_Worker[Task]] = []
+        self._was_ready = False
 
     def __enter__(self) -> Pool[Setup, Task, Result]:
         self._workers = [_Worker(start) for start in self._starts]
@@ -143,24 +157,27 @@ class Pool(Generic[Setup, Task, Result]):
         except (EOFError, OSError):
             heard, message = True, None
         if message is None:
-            why = f"killed after {self._limit_s:g} s" if not heard else worker.kill()
-            if task is None:
+            why = worker.kill() if heard else worker.late()
+            if task is not None:
+                self._replace(worker)
+                yield task, Lost(why)
+            elif self._was_ready and worker.starts + 1 < MAX_STARTS:
+                self._replace(worker, worker.starts + 1)
+            else:
                 raise PoolStartError(why)
-            self._replace(worker)
-            yield task, Lost(why)
         elif isinstance(message, _Ready):
             if message.problem is not None:
                 raise PoolStartError(message.problem)
-            worker.ready = True
+            worker.ready = self._was_ready = True
         else:
             worker.task = None
             assert task is not None
             yield task, message
 
-    def _replace(self, worker: _Worker[Task]) -> None:
+    def _replace(self, worker: _Worker[Task], starts: int = 0) -> None:
         number = self._workers.index(worker)
         worker.kill()
-        self._workers[number] = _Worker(self._starts[number])
+        self._workers[number] = _Worker(self._starts[number], starts)
 
 
 def _serve(connection: Connection, start: _Start) -> None:

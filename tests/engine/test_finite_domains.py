@@ -13,6 +13,7 @@ import pytest
 import ffwd
 from maskbench.conformance.gates import finite
 from maskbench.conformance.gates.walks import VocabularyTokens, byte_tokens
+from maskbench.documents import Whitespace
 
 FLAG = {"type": "object", "properties": {"x": {"type": "boolean"}}, "additionalProperties": False}
 
@@ -169,6 +170,12 @@ def test_walks_never_meet_a_token_that_is_refused(schema: Any, tokens: Vocabular
                 break
             text.append(token)
         assert jsonschema_rs.is_valid(schema, json.loads(text)), text
+
+
+def test_masks_in_flexible_white_space_are_those_of_all_texts_but_for_blanks() -> None:
+    report = finite.run(100, 2027, finite.joined_tokens(), Whitespace.FLEXIBLE)
+    assert report.failures == []
+    assert report.exact > report.schemas * 0.3
 
 
 def test_masks_are_those_of_all_texts() -> None:

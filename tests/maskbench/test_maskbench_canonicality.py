@@ -16,7 +16,7 @@ from maskbench import packaged
 from maskbench.__main__ import main
 from maskbench.canonicality.counts import Forced, ForcedWalk, Miss, RefusedTokenError, count_forced
 from maskbench.figures.records import record_of
-from maskbench.pool import Lost, Pool, PoolStartError
+from maskbench.pool import MAX_STARTS, Lost, Pool, PoolStartError
 from maskbench.tokenizer import OutputEncoder, resolve, train_builtin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,6 +91,22 @@ class Server:
         return f"{self._setup} {task}"
 
 
+class LaterStarter:
+    """Dies at some of its starts, counted by files in a folder."""
+
+    def __init__(self, setup):
+        folder, dies = setup
+        number = len(list(folder.iterdir()))
+        (folder / str(number)).touch()
+        if number in dies:
+            os._exit(3)
+
+    def __call__(self, task):
+        if task == "exit":
+            os._exit(7)
+        return f"done {task}"
+
+
 @pytest.mark.parametrize("processes", [1, 3])
 def test_lost_tasks_cost_only_themselves(tmp_path, processes):
     tasks = ["a", "raise", "b", "exit", "c", "hang", "d"]
@@ -111,6 +127,28 @@ def test_process_that_does_not_start_ends_the_run(tmp_path, setup, message):
         pytest.raises(PoolStartError, match=message),
     ):
         list(pool.run(["a"]))
+
+
+def started_later(tmp_path, dies):
+    (folder := tmp_path / "starts").mkdir()
+    setup = (folder, frozenset(dies))
+    return Pool(LaterStarter, setup, processes=1, time_limit_s=60, scratch=tmp_path)
+
+
+def test_process_that_replaces_a_lost_one_is_started_again(tmp_path):
+    with started_later(tmp_path, {1, 2, 4}) as pool:
+        done = dict(pool.run(["a", "exit", "b", "c"]))
+    assert [done[task] for task in "abc"] == ["done a", "done b", "done c"]
+    assert "status 7" in done["exit"].why
+
+
+def test_process_that_never_starts_again_ends_the_run(tmp_path):
+    with (
+        started_later(tmp_path, range(1, 100)) as pool,
+        pytest.raises(PoolStartError, match="status 3"),
+    ):
+        list(pool.run(["a", "exit", "b"]))
+    assert len(list((tmp_path / "starts").iterdir())) == 1 + MAX_STARTS
 
 
 def test_pool_without_tasks_ends(tmp_path):

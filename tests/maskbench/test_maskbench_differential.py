@@ -4,6 +4,7 @@ At length it is run by hand; docs/differential.md has the figures.
 """
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -427,3 +428,35 @@ def test_the_command(tmp_path: Path):
     # Nothing is left to do.
     again = CliRunner().invoke(main, [*arguments, "--cases", "2", "--json"])
     assert json.loads(again.stdout)["runs"]["bytes"]["cases"] == 2
+
+
+class LosingCases:
+    """Cases of which the second one loses its process, as does the next start after that.
+
+    Starts are counted in the folder of schemas.
+    """
+
+    def __init__(self, settings: CaseSettings) -> None:
+        starts = len(list(settings.schemas.iterdir()))
+        (settings.schemas / str(starts)).touch()
+        if starts == 1:
+            os._exit(3)
+
+    def __call__(self, task: CaseTask) -> CaseReport:
+        if task.seed == case_seed(20, 1):
+            os._exit(7)
+        return CaseReport(task.seed, "schema")
+
+
+def test_run_goes_on_after_a_lost_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("maskbench.conformance.differential.cases.Cases", LosingCases)
+    file = tmp_path / "cases.jsonl"
+    (tmp_path / "schemas").mkdir()
+    arguments = ["conformance", "differential", "--seed", "20", "--cases", "4", "--out", str(file)]
+    done = CliRunner().invoke(main, [*arguments, "--schemas", str(tmp_path / "schemas")])
+    assert done.exit_code == 1
+    assert "case lost: the process died or was killed" in done.output
+    cases = [json.loads(line)["case"] for line in file.read_text().splitlines()[1:]]
+    assert [case["seed"] for case in cases] == [case_seed(20, number) for number in range(4)]
+    assert ["status 7" in (case["lost"] or "") for case in cases] == [False, True, False, False]
+    assert len(list((tmp_path / "schemas").iterdir())) == 4

@@ -44,12 +44,19 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
 @click.command("finite")
 @click.option("--schemas", type=click.IntRange(min=1), default=50_000, show_default=True)
 @options.seed()
+@click.option(
+    "--whitespace",
+    type=click.Choice([Whitespace.COMPACT.value, Whitespace.FLEXIBLE.value]),
+    default=Whitespace.COMPACT.value,
+    show_default=True,
+    help="What is between values; texts are compared without it.",
+)
 @click.option("--show", default=20, show_default=True, help="How many failures to print.")
-def finite_command(schemas: int, seed: int, show: int) -> None:
+def finite_command(schemas: int, seed: int, whitespace: str, show: int) -> None:
     """Compare ffwd's masks with all texts of generated schemas that have few values."""
     from maskbench.conformance.gates import finite
 
-    report = finite.run(schemas, seed, finite.joined_tokens())
+    report = finite.run(schemas, seed, finite.joined_tokens(), Whitespace(whitespace))
     click.echo(
         f"seed {seed}: {report.schemas} schemas ({report.exact} with all texts known, "
         f"{report.unsatisfiable} unsatisfiable), {report.values} values, {report.steps} masks"

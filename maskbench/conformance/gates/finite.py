@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 import ffwd
 from maskbench.conformance.gates.drawn import DrawnReport, Failure
 from maskbench.conformance.gates.walks import VocabularyTokens
+from maskbench.documents import Whitespace
 
 MAX_CANDIDATES = 250
 """Candidates of one schema; one with more is left out."""
@@ -46,10 +47,14 @@ JOINED = (
 )
 """Tokens in which values end and others begin."""
 
+BLANK = (", ", '", "', "], [", "},\n{", '"],\t["', '[ "', '": ', ": true", "[ ]", ",  ", "\n\n")
+"""The same with blanks between values. No string of a drawn schema has a blank."""
+
 
 def joined_tokens() -> VocabularyTokens:
     """Return single bytes, token b being byte b, an end, and tokens of several bytes."""
-    texts = [*(bytes([byte]) for byte in range(256)), None, *map(str.encode, JOINED)]
+    joined = map(str.encode, (*JOINED, *BLANK))
+    texts = [*(bytes([byte]) for byte in range(256)), None, *joined]
     return VocabularyTokens(ffwd.Vocabulary(texts, eos_token_ids=[256]))
 
 
@@ -350,8 +355,17 @@ def _has_number(value: Any) -> bool:
     return type(value) is int
 
 
-def run(schemas: int, seed: int, tokens: VocabularyTokens) -> FiniteReport:
-    """Compare this many schemas."""
+def run(
+    schemas: int,
+    seed: int,
+    tokens: VocabularyTokens,
+    whitespace: Whitespace = Whitespace.COMPACT,
+) -> FiniteReport:
+    """Compare this many schemas.
+
+    With flexible white space, blanks in tokens are left out before these are compared with the
+    texts; tokens of blanks alone must be accepted where they are allowed.
+    """
     report = FiniteReport()
     number = 0
     while report.schemas < schemas:
@@ -360,7 +374,7 @@ def run(schemas: int, seed: int, tokens: VocabularyTokens) -> FiniteReport:
         schema = draw(source)
         try:
             values = Values(schema)
-            compare(report, schema, values, tokens, source)
+            compare(report, schema, values, tokens, source, whitespace)
         except TooManyError:
             report.left_out += 1
     return report
@@ -372,6 +386,7 @@ def compare(
     values: Values,
     tokens: VocabularyTokens,
     source: random.Random,
+    whitespace: Whitespace = Whitespace.COMPACT,
 ) -> None:
     """Compare masks with the texts, along walks."""
     report.schemas += 1
@@ -385,7 +400,7 @@ def compare(
         if not judge.is_valid(value):
             fail(json.dumps(value), "jsonschema-rs refuses what was found by trying")
             return
-    grammar = ffwd.json_schema(schema, property_order="any", whitespace="compact")
+    grammar = ffwd.json_schema(schema, property_order="any", whitespace=whitespace.value)
     try:
         compiled = ffwd.compile(grammar, tokens.vocabulary)
     except ffwd.UnsatisfiableSchemaError:
@@ -420,7 +435,7 @@ def compare(
     for _ in range(WALKS):
         try:
             detail = (
-                _exact_walk(report, compiled, written, tokens, source)
+                _exact_walk(report, compiled, written, tokens, source, whitespace)
                 if exact
                 else _judged_walk(report, compiled, judge, tokens, source)
             )
@@ -453,34 +468,43 @@ def _exact_walk(
     written: list[bytes],
     tokens: VocabularyTokens,
     source: random.Random,
+    whitespace: Whitespace,
 ) -> tuple[bytes, str] | None:
-    """Walk along a random text byte by byte: each mask has exactly the bytes of the texts."""
+    """Walk along a random text: each mask has exactly the tokens of the texts, but for blanks."""
     (end,) = tokens.ends
     matcher = compiled.matcher()
-    before = b""
+    before, compact = b"", b""
     left = sorted(written)
+    spelled = tokens.texts if whitespace is Whitespace.COMPACT else _without_blanks(tokens.texts)
+    lengths = range(1, 1 + max(len(text or b"") for text in spelled))
     while True:
         report.steps += 1
-        at = len(before)
-        lengths = range(1, 1 + max(len(text or b"") for text in tokens.texts))
-        going_on = {text[at : at + length] for text in left for length in lengths}
-        expected = [token for token, text in enumerate(tokens.texts) if text in going_on]
+        at = len(compact)
+        going_on = {text[at : at + length] for text in left for length in lengths} - {b""}
+        expected = [token for token, text in enumerate(spelled) if text in going_on]
         if any(len(text) == at for text in left):
             expected = sorted([*expected, end])
         allowed = _allowed(matcher, tokens)
-        if allowed != expected:
-            shown = [tokens.texts[token] for token in set(allowed) ^ set(expected)]
-            side = "allows" if set(allowed) - set(expected) else "lacks"
+        blanks = [token for token in allowed if spelled[token] == b""]
+        others = [token for token in allowed if spelled[token] != b""]
+        if others != expected:
+            shown = [tokens.texts[token] for token in set(others) ^ set(expected)]
+            side = "allows" if set(others) - set(expected) else "lacks"
             return before, f"the mask {side} {shown}"
         if (problem := _contradiction(matcher, tokens, allowed)) is not None:
             return before, problem
-        token = source.choice(allowed)
+        token = source.choice(blanks if blanks and source.random() < 0.2 else others)
         if token == end:
             return None
         if not matcher.accept_token(token):
             return before, f"the mask has {tokens.texts[token]!r}, which accept_token refuses"
         before += tokens.texts[token] or b""
-        left = [text for text in left if text.startswith(before)]
+        compact += spelled[token] or b""
+        left = [text for text in left if text.startswith(compact)]
+
+
+def _without_blanks(texts: Sequence[bytes | None]) -> list[bytes | None]:
+    return [text if text is None else text.translate(None, b" \t\n\r") for text in texts]
 
 
 def _judged_walk(

@@ -135,6 +135,7 @@ fn count_ways<O: On>(
     let Compared { json, on } = compared;
     let height = on.cell(level).height;
     loop {
+        threads = without_blanks(compared, threads)?;
         if threads.is_empty() {
             return Ok(0);
         }
@@ -174,6 +175,47 @@ fn count_ways<O: On>(
         }
         return Ok(most);
     }
+}
+
+/// The threads behind the blanks that may follow the bracket, comma or colon of each thread: no blank
+/// makes another value.
+fn without_blanks<O: On>(compared: Compared<'_, O>, threads: Threads) -> Result<Threads> {
+    if !threads.iter().any(|thread| may_have_blanks(&compared, thread)) {
+        return Ok(threads);
+    }
+    let mut behind = Threads::new();
+    for thread in threads {
+        match behind_blanks(&compared, &thread)? {
+            Some(threads) => behind.extend(threads),
+            None => behind.push(thread),
+        }
+    }
+    Ok(behind)
+}
+
+/// Whether a thread is behind a bracket, comma or colon, and blanks may follow.
+fn may_have_blanks<O: On>(Compared { json, on }: &Compared<'_, O>, thread: &Thread) -> bool {
+    let ThreadLexeme::Lexeme(index) = thread.lexeme else { return false };
+    json.layouts.place(index).is_some() && {
+        let state = thread.lex_state();
+        state.accepts() && !on.lexeme(index).is_start(state)
+    }
+}
+
+/// The threads that read the text which follows a bracket, comma or colon, without blanks; `None`
+/// for any other thread.
+pub(crate) fn behind_blanks<O: On>(
+    compared: &Compared<'_, O>,
+    thread: &Thread,
+) -> Result<Option<Threads>> {
+    let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
+    if !may_have_blanks(compared, thread) {
+        return Ok(None);
+    }
+    let on = compared.on;
+    let verdict = on.lexeme(index).accept(thread.lex_state());
+    let stack = on.exit(thread.stack, thread.lexeme, verdict, thread.text)?;
+    Ok(Some(on.following(stack, thread.transcript)?))
 }
 
 /// The lexeme of a scalar that may begin, if it is the only continuation.

@@ -7,9 +7,10 @@ use crate::json::array_state::Spare;
 use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
 use crate::json::rival_place::{may_equal, Beside, BesideScalar, Left, NextPlace, RivalPlace};
+use crate::json::room::behind_blanks;
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
-use crate::stacks::thread::Thread;
+use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_regular::expr::LexState;
 
 /// Whether items can still differ from the earlier ones. Without JSON they always can.
@@ -77,6 +78,18 @@ impl Items<'_> {
     /// The current text of a thread's item, compared with the earlier items.
     pub fn beside(&self, thread: &Thread) -> Result<Beside> {
         self.0.map_or(Ok(Beside::Nothing), |compared| compared.beside(thread))
+    }
+
+    /// Whether a thread reads a bracket, comma or colon, or blanks beside one.
+    pub fn is_in_mark(&self, thread: &Thread) -> bool {
+        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return false };
+        self.0.is_some_and(|compared| compared.json.layouts.place(index).is_some())
+    }
+
+    /// The threads that read what follows a bracket, comma or colon, if that is no blank; `None` for a
+    /// thread that is not behind one.
+    pub fn behind_blanks(&self, thread: &Thread) -> Result<Option<Threads>> {
+        self.0.map_or(Ok(None), |compared| behind_blanks(&compared, thread))
     }
 
     /// The place of a scalar after one more byte, which leads to a state of its lexeme.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::rivalled::SettledRivalled;
-use super::state_mask::Masker;
+use super::state_mask::{is_blank, Masker};
 use super::token_set::{set_bits, TokenMaskBuilder, FEW};
 use ffwd_automaton::{
     Automaton, Beside, BesideScalar, Left, LexemeId, NextPlace, Result, RivalPlace, Thread,
@@ -155,7 +155,11 @@ impl RuledOut {
         for RuledPart { ruled, room, scalar } in &self.parts {
             let lexeme = scalar.lexeme.0;
             add_asked(&mut tokens, ruled, scalar);
-            tokens.extend_from_slice(masker.leaving(automaton, lexeme, ruled)?);
+            // Blanks choose nothing of what follows.
+            let is_told_apart =
+                |token: &TokenId| ruled.most <= *room && is_blank(masker.vocabulary.text(*token));
+            let leaving = masker.leaving(automaton, lexeme, ruled)?.iter().copied();
+            tokens.extend(leaving.filter(|token| !is_told_apart(token)));
             let mut outs: SmallVec<[&Out; 16]> = SmallVec::new();
             let subtrees = |ruled| outs.extend(Ruled::out_beyond(ruled, *room));
             visit(ruled, |ruled| ruled.count > 0 && ruled.most > *room, subtrees);
@@ -194,8 +198,32 @@ impl Masker {
     /// begin.
     pub(super) fn ruled_out(&self, automaton: &Automaton, threads: &[Thread]) -> Result<RuledOut> {
         let mut ruled = RuledOut::default();
-        for (at, thread) in threads.iter().enumerate() {
+        let mut besides = Vec::with_capacity(threads.len());
+        for thread in threads {
             let beside = automaton.items().beside(thread)?;
+            let behind = match beside {
+                Beside::Other => automaton.items().behind_blanks(thread)?,
+                _ => None,
+            };
+            let Some(behind) = behind else {
+                besides.push((*thread, beside));
+                continue;
+            };
+            // What begins with a blank is read byte by byte.
+            if let ThreadLexeme::Lexeme(index) = thread.lexeme {
+                for byte in 0..=u8::MAX {
+                    if automaton.lexeme(index).next(thread.lex_state(), byte)?.is_some() {
+                        ruled.unknown.push(byte);
+                    }
+                }
+            }
+            for thread in behind {
+                besides.push((thread, automaton.items().beside(&thread)?));
+            }
+        }
+        let threads: SmallVec<[Thread; 4]> = besides.iter().map(|&(thread, _)| thread).collect();
+        for (at, (thread, beside)) in besides.into_iter().enumerate() {
+            let thread = &thread;
             let (scalar, room, is_item) = match beside {
                 Beside::Nothing => continue,
                 Beside::Scalar(scalar) => (scalar, 0, true),

@@ -228,9 +228,12 @@ impl Masker {
                     .iter()
                     .map(|thread| automaton.items().rivals(thread))
                     .collect::<Result<_, _>>()?;
+                let are_marks = threads.iter().all(|thread| automaton.items().is_in_mark(thread));
                 let is_cleared = |token: &TokenId| {
                     let text = self.vocabulary.text(*token);
-                    rivals.iter().all(|rivals| automaton.items().clears(rivals, text))
+                    // Between values, blanks change nothing of what an item can become.
+                    are_marks && is_blank(text)
+                        || rivals.iter().all(|rivals| automaton.items().clears(rivals, text))
                 };
                 let asked = others.into_iter().filter(|token| !is_cleared(token));
                 doubtful.extend(asked.map(Doubt::of));
@@ -607,6 +610,11 @@ fn without_texts(thread: &Thread) -> Thread {
 }
 
 /// Returns the threads that may begin on a stack, whatever is recorded.
+/// Whether a token is white space of JSON.
+pub(super) fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| b" \t\n\r".contains(byte))
+}
+
 fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Cow<'_, [Thread]>> {
     let starts = automaton.starts(stack)?;
     // Usually nothing is recorded there.
