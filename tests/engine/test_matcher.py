@@ -255,6 +255,50 @@ def test_forced_bytes_are_what_all_completions_share(options: list[str], written
     assert matcher.forced_bytes(0) == b""
 
 
+def forced_by_masks(matcher: ffwd.Matcher) -> bytes:
+    """The bytes that are the only ones in their masks, where the text may not end."""
+    ahead, forced = matcher.fork(), b""
+    while not ahead.is_accepting():
+        allowed = np.flatnonzero(mask_bits(ahead)).tolist()
+        if len(allowed) != 1:
+            break
+        assert ahead.accept_tokens(allowed)
+        forced += bytes(allowed)
+    return forced
+
+
+@hypothesis.seed(32)
+@settings(max_examples=150, deadline=None, database=None)
+@hypothesis.given(
+    parts=st.lists(
+        st.sampled_from(["a", "b", "a{1,2}", "ab?", "(ab){1,2}", "b?a", "a+b", "[ab]"]),
+        min_size=1,
+        max_size=4,
+    ),
+    follow=st.sampled_from(["", "a", "b", "ab"]),
+    data=st.data(),
+)
+def test_forced_bytes_are_those_of_masks(
+    parts: list[str], follow: str, data: st.DataObject
+) -> None:
+    """Also where a terminal may end, and what follows begins with the byte that continues it."""
+    names = [f"T{number}" for number in range(len(parts))]
+    rules = [f"start: {' '.join(names)}" + (f' "{follow}"' if follow else "")]
+    rules += [f"{name}: /{part}/" for name, part in zip(names, parts, strict=True)]
+    try:
+        grammar = ffwd.compile(ffwd.lark("\n".join(rules) + "\n"), byte_vocabulary())
+    except ffwd.GrammarError:
+        # A greedy terminal can take what has to follow it.
+        hypothesis.reject()
+    matcher = grammar.matcher()
+    for _ in range(6):
+        if matcher.is_terminated():
+            break
+        assert matcher.forced_bytes() == forced_by_masks(matcher)
+        allowed = np.flatnonzero(mask_bits(matcher)).tolist()
+        assert matcher.accept_token(data.draw(st.sampled_from(allowed)))
+
+
 def is_utf8(data: bytes) -> bool:
     return data.decode(errors="ignore").encode() == data
 

@@ -61,7 +61,6 @@ impl Automaton {
 
 /// `false` as soon as two bytes, or the end, are possible.
 fn only_byte_of(automaton: &Automaton, threads: &[Thread], only: &mut Option<u8>) -> Result<bool> {
-    let mut agree = |byte: u8| *only.get_or_insert(byte) == byte;
     for thread in threads {
         match thread.lexeme {
             ThreadLexeme::End | ThreadLexeme::Tokens(_) => return Ok(false),
@@ -70,32 +69,41 @@ fn only_byte_of(automaton: &Automaton, threads: &[Thread], only: &mut Option<u8>
                 let node = json.keys.node(thread.key_node());
                 if let Some(base) = node.base {
                     match automaton.lexeme(base.lexeme).only_byte(base.state)? {
-                        Some(byte) if agree(byte) => {}
+                        Some(byte) if agrees(only, byte) => {}
                         _ => return Ok(false),
                     }
                 }
                 let terminal = json.keys.terminal(&node);
-                if matches!(terminal, Terminal::Allowed(_)) && !agree(b'"') {
+                if matches!(terminal, Terminal::Allowed(_)) && !agrees(only, b'"') {
                     return Ok(false);
                 }
                 for (byte, child) in json.keys.children(&node)? {
-                    if !json.keys.is_dead(&child) && !agree(byte) {
+                    if !json.keys.is_dead(&child) && !agrees(only, byte) {
                         return Ok(false);
                     }
                 }
             }
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = automaton.lexeme(index);
-                if thread.lex_state().accepts() {
-                    // More of the lexeme, or what follows it: rarely the same single byte.
-                    return Ok(false);
-                }
-                match lexeme.only_byte(thread.lex_state())? {
-                    Some(byte) if agree(byte) => {}
+                let state = thread.lex_state();
+                match lexeme.only_byte(state)? {
+                    Some(byte) if agrees(only, byte) => {}
                     _ => return Ok(false),
+                }
+                if state.accepts() {
+                    // What follows the lexeme may begin with the byte that continues it.
+                    let stack = automaton.exit_thread(thread, lexeme.accept(state))?;
+                    let next = automaton.following(stack, thread.transcript)?;
+                    if !next.is_empty() && !only_byte_of(automaton, &next, only)? {
+                        return Ok(false);
+                    }
                 }
             }
         }
     }
     Ok(only.is_some())
+}
+
+fn agrees(only: &mut Option<u8>, byte: u8) -> bool {
+    *only.get_or_insert(byte) == byte
 }
