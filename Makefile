@@ -255,10 +255,13 @@ $(SCHEDULERS:%=$(ENGINES)/%/.made): tests/integrations/make_environment.sh | $(V
 	BASE=$(abspath $(BIN))/python tests/integrations/make_environment.sh $(notdir $(@D)) $(@D)
 	touch $@
 
-engines: $(SCHEDULERS:%=engines-%)
+VLLM := $(filter vllm-%,$(SCHEDULERS))
+engines: $(VLLM:%=engines-%) $(VLLM:%=runner-%) engines-sglang
 
 engines-vllm-%: $(ENGINES)/vllm-%/.made
 	$(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(SCHEDULER_TESTS)
+
+runner-vllm-%: $(ENGINES)/vllm-%/.made
 	TRITON_INTERPRET=1 CUDA_VISIBLE_DEVICES= $(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(RUNNER_TESTS)
 
 engines-sglang: $(ENGINES)/sglang/.made

@@ -156,14 +156,16 @@ def test_what_cannot_be_spliced_is_named(
 
 @pytest.mark.parametrize("drafts", [0, 4, 16])
 def test_the_text_does_not_depend_on_drafts(folder: Path, plain: SchedulerRun, drafts: int) -> None:
-    run = RunnerRun(v2_config(folder, drafts=drafts, max_seqs=len(REQUESTS)), model(folder))
-    submit_all(run, REQUESTS)
+    requests = REQUESTS if drafts == 4 else SOME
+    run = RunnerRun(v2_config(folder, drafts=drafts, max_seqs=len(requests)), model(folder))
+    submit_all(run, requests)
     run.run(timeout_s=900)
-    for name, outcome in plain.outcomes.items():
+    for name in requests:
+        outcome = plain.outcomes[name]
         assert run.outcomes[name].tokens == outcome.tokens, name
         assert run.outcomes[name].reason == outcome.reason, name
     check_accepted(run)
-    assert (run.accepted > 100) == (drafts > 0)
+    assert (run.accepted > 50) == (drafts > 0)
     # Whole graphs are captured for no drafts, and for as many as are asked for.
     decoding = [counts for counts in run.executor.counts if any(counts)]
     assert {count for counts in decoding for count in counts} <= {0, drafts}
