@@ -21,7 +21,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
+.PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test rust-test-build \
         python-test test-flaky engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
         fuzz-smoke audit header clean
 
@@ -197,6 +197,10 @@ test: rust-test python-test
 rust-test:
 	cargo test --locked --manifest-path $(CARGO_MANIFEST)
 
+# What `rust-test` runs.
+rust-test-build:
+	cargo test --locked --no-run --manifest-path $(CARGO_MANIFEST)
+
 # Tests whose threads share something, and none that takes long: ThreadSanitizer takes ten times as
 # long, and it builds the standard library again.
 NIGHTLY := nightly
@@ -237,9 +241,9 @@ test-flaky: setup
 		$(BIN)/python -m pytest --quiet $(THREAD_FILES) || exit 1; \
 	done
 
-# A file's tests run in one process, for they share what is costly to make.
+# A file's tests run in one process, for they share what is costly to make. The order is tests/conftest.py's.
 python-test: setup suite vocabularies parsers
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The tests of engines that need no engine as a whole: vLLM's scheduler, of each version that is
 # supported, and what SGLang has of grammars.

@@ -2,10 +2,7 @@
 
 import inspect
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,6 @@ import pytest
 
 pytest.importorskip("vllm", reason="needs an environment with vLLM: docs/engines.md")
 
-import tomllib
 import vllm
 from prometheus_client import REGISTRY
 from pydantic import ValidationError
@@ -37,6 +33,7 @@ from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 from vllm.v1.structured_output.request import get_structured_output_key
 from vllm_models import END, SECOND_END, WIDTH, write_model
+from vllm_processes import in_new_process
 from vllm_scheduling import FollowingModel, Outcome, SchedulerRun, engine_config
 
 import ffwd.adapters.vllm
@@ -51,7 +48,6 @@ from ffwd.adapters.vllm.requests import CACHE_VARIABLE, GrammarStore, grammar_re
 pytestmark = pytest.mark.engine
 ffwd.adapters.vllm.register()
 
-ROOT = Path(__file__).resolve().parents[2]
 NEWEST = "{}.{}".format(*SUPPORTED_VERSIONS[-1])
 NEXT = f"{SUPPORTED_VERSIONS[-1][0]}.{SUPPORTED_VERSIONS[-1][1] + 1}"
 PERSON = {
@@ -98,29 +94,6 @@ def said(
 
 
 # ------------------------------------------------------------------------------- how it is found
-
-
-def in_new_process(code: str, tmp_path: Path, **environment: str) -> str:
-    """What a process prints in which ffwd is found by its entry points."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    metadata = tmp_path / "ffwd_under_test-0.0.dist-info"
-    metadata.mkdir(exist_ok=True)
-    (metadata / "entry_points.txt").write_text("\n".join(lines))
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ffwd-under-test\nVersion: 0\n")
-    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
 
 
 LOAD = """

@@ -1,0 +1,19 @@
+"""The order of the tests."""
+
+import pytest
+
+# Files of which each takes minutes: one that began last would keep a processor idle.
+LONGEST = {
+    "test_packaging.py",
+    "test_maskbench_canonicality.py",
+    "test_serve_load.py",
+    "test_maskbench_ray.py",
+    "test_unique_items.py",
+    "test_train_model.py",
+    "test_maskbench_gpu.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
