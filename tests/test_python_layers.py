@@ -134,6 +134,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
         facade=True,
     ),
+    "ffwd.adapters.onnxruntime_genai": PythonLayer(
+        folder="adapters/onnxruntime_genai",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "onnxruntime_genai"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
     # Models of three libraries, of which only the one in use is imported.
     "ffwd.adapters.outlines": PythonLayer(
         folder="adapters/outlines",

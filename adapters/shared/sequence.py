@@ -152,8 +152,7 @@ class GrammarSequence:
             return self._leave(ids)
         keep = min(same - prompt, self._count)
         if keep < self._count:
-            self._matcher.rollback(self._count - keep)
-            self._count, self.ended = keep, self._matcher.is_terminated()
+            self.take_back(self._count - keep)
         self._seen = ids[:same]
         for token in ids[same:].tolist():
             self.accept(token)
@@ -183,6 +182,12 @@ class GrammarSequence:
             text = self.vocabulary.token_bytes(token) if known else None
             raise RefusedTokenError(token=token, position=self._count, text=text)
         self._count += 1
+        self.ended = self._matcher.is_terminated()
+
+    def take_back(self, count: int) -> None:
+        """Take back the last accepted tokens."""
+        self._matcher.rollback(count)
+        self._count -= count
         self.ended = self._matcher.is_terminated()
 
     def forced(self, max_tokens: int | None = None) -> list[int]:

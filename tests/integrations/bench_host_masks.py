@@ -3,6 +3,8 @@
     export PYTHONPATH=tests
     build/engines/outlines/bin/python tests/integrations/bench_host_masks.py outlines
     build/engines/mlx-lm/bin/python tests/integrations/bench_host_masks.py mlx-lm
+    build/engines/onnxruntime-genai/bin/python \\
+        tests/integrations/bench_host_masks.py onnxruntime-genai
 
 A model with random weights, DeepSeek's 128,000 tokens and next to no layers generates under a
 schema of nine properties, one thread. Printed are processor times per step: of the whole step, and
@@ -11,6 +13,8 @@ of the processor in it. A real model's step is longer, so its share is smaller.
 
 import argparse
 import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -145,7 +149,46 @@ def mlx_host(folder: Path) -> None:
     bench("ffwd, narrow", GrammarLogitsProcessor(grammar, narrow=True))
 
 
-HOSTS = {"outlines": outlines_host, "mlx-lm": mlx_host}
+def ort_host(folder: Path) -> None:
+    import onnxruntime_genai as og
+
+    from ffwd.adapters.onnxruntime_genai import GrammarGenerator, vocabulary_of
+
+    exported = folder / "exported"
+    builder = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-p", "fp32", "-e", "cpu"]
+    builder += ["-i", str(folder), "-o", str(exported), "-c", str(folder / "cache")]
+    subprocess.run(builder, check=True, capture_output=True)
+    model = og.Model(str(exported))
+    grammar = ffwd.compile(ffwd.json_schema(json.dumps(SCHEMA)), vocabulary_of(exported))
+
+    def run(name: str, made: Callable[[Any], Any]) -> None:
+        """Print the time of a token, over loops that og makes."""
+        for _ in range(2):
+            params = og.GeneratorParams(model)
+            params.set_search_options(max_length=STEPS + 2, do_sample=False)
+            started = time.process_time()
+            generator = made(params)
+            generator.append_tokens([5, 6])
+            while not generator.is_done():
+                generator.generate_next_token()
+            spent = time.process_time() - started
+        print(f"{name:28} token {1e3 * spent / STEPS:7.2f} ms")
+
+    def guided(forced: bool) -> Callable[[Any], Any]:
+        def made(params: Any) -> Any:
+            params.set_guidance("json_schema", json.dumps(SCHEMA), forced)
+            return og.Generator(model, params)
+
+        return made
+
+    run("no grammar", lambda params: og.Generator(model, params))
+    run("ffwd, masks", lambda params: GrammarGenerator(model, params, grammar, fast_forward=False))
+    run("ffwd", lambda params: GrammarGenerator(model, params, grammar))
+    run("set_guidance", guided(False))
+    run("set_guidance, forced", guided(True))
+
+
+HOSTS = {"outlines": outlines_host, "mlx-lm": mlx_host, "onnxruntime-genai": ort_host}
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 }
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
-HOSTS="outlines mlx-lm"
+HOSTS="outlines mlx-lm onnxruntime-genai"
 
 # Sets BASE.
 find_base() {
@@ -225,6 +225,10 @@ case $ENGINE in
     ;;
 outlines) host outlines==1.3.3 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0 ;;
 mlx-lm) host mlx-lm==0.32.2 mlx-vlm==0.7.10 mlx==0.32.4 mlx-cpu==0.32.4 ;;
+# The rest is its model builder's.
+onnxruntime-genai)
+    host onnxruntime-genai==0.18.0 onnx==1.23.2 onnx-ir==1.1.0 ml_dtypes==0.6.0 protobuf==7.36.2
+    ;;
 sglang) sglang ;;
 sglang-engine) sglang engine ;;
 llama-cpp) llama_cpp ;;
