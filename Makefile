@@ -276,6 +276,9 @@ hosts: $(HOSTS:%=host-%)
 host-outlines: HOST_TESTS := test_outlines.py
 host-mlx-lm: HOST_TESTS := test_mlx_lm.py test_mlx_vlm.py
 host-onnxruntime-genai: HOST_TESTS := test_onnxruntime_genai.py
+host-genlm-control: HOST_TESTS := test_genlm_control.py
+host-exllamav3: HOST_TESTS := test_exllamav3.py
+host-lmdeploy: HOST_TESTS := test_lmdeploy.py
 host-%: $(ENGINES)/%/.made
 	$(ENGINES)/$*/bin/python -m pytest -m engine $(addprefix tests/integrations/,$(HOST_TESTS))
 

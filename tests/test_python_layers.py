@@ -127,6 +127,28 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
         facade=True,
     ),
+    "ffwd.adapters.exllamav3": PythonLayer(
+        folder="adapters/exllamav3",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "torch", "exllamav3"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.genlm_control": PythonLayer(
+        folder="adapters/genlm_control",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "genlm"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.lmdeploy": PythonLayer(
+        folder="adapters/lmdeploy",
+        eager=frozenset({"ffwd", "ffwd.adapters.logits", "ffwd.adapters.shared", "torch"})
+        | {"lmdeploy"},
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
     "ffwd.adapters.mlx_lm": PythonLayer(
         folder="adapters/mlx_lm",
         eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "mlx"}),

@@ -39,7 +39,7 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 }
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
-HOSTS="outlines mlx-lm onnxruntime-genai"
+HOSTS="outlines mlx-lm onnxruntime-genai genlm-control exllamav3 lmdeploy"
 
 # Sets BASE.
 find_base() {
@@ -214,6 +214,25 @@ END
     test -z "$WHEEL" || this_wheel "$BASE" "$site"
 }
 
+# LMDeploy's sources, without its compiled code for CUDA: what it has of guided decoding.
+lmdeploy() {
+    local wheel
+    host xgrammar==0.2.8
+    wheel=$(mktemp -d)
+    "$BASE" -m pip download --quiet --no-deps --only-binary :all: --dest "$wheel" lmdeploy==0.18.0
+    "$BASE" - "$wheel"/lmdeploy-*.whl \
+        "$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" <<'END'
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if name.endswith(".py"):
+            wheel.extract(name, sys.argv[2])
+END
+    rm -rf "$wheel"
+}
+
 case $ENGINE in
 --schedulers)
     echo "$SCHEDULERS"
@@ -225,9 +244,25 @@ case $ENGINE in
     ;;
 outlines) host outlines==1.3.3 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0 ;;
 mlx-lm) host mlx-lm==0.32.2 mlx-vlm==0.7.10 mlx==0.32.4 mlx-cpu==0.32.4 ;;
-# The rest is its model builder's.
+# Importing it imports nearly all that it requires, from matplotlib to numba.
+genlm-control)
+    host genlm-control==0.4.1 \
+        arsenal==3.1.3 asttokens==3.0.2 contourpy==1.3.3 cycler==0.12.1 decorator==5.3.1 \
+        executing==2.3.0 fonttools==4.68.0 frozendict==2.5.1 genlm-backend==0.3.1 \
+        genlm-bytes==0.2.0 genlm-grammar==0.2.0 graphviz==0.21 ipython==9.18.1 jedi==0.20.1 \
+        json-stream==2.5.1 json-stream-rs-tokenizer==0.5.4 kiwisolver==1.5.1 llvmlite==0.50.0 \
+        matplotlib==3.11.2 matplotlib-inline==0.2.2 numba==0.68.1 pandas==3.1.1 parso==0.8.7 \
+        pexpect==4.9.0 prompt-toolkit==3.0.53 ptyprocess==0.7.0 pure-eval==0.2.4 \
+        pygments==2.21.0 pyparsing==3.3.3 python-dateutil==4.0.0 regex==2026.11.19 \
+        scipy==1.17.1 stack-data==0.6.3 traitlets==5.16.1 wcwidth==0.9.4
+    ;;
+# Without its engine, which compiles kernels for CUDA.
+exllamav3) host exllamav3==1.6.5 ;;
+lmdeploy) lmdeploy ;;
+# onnx and what comes after it is for the model builder.
 onnxruntime-genai)
-    host onnxruntime-genai==0.18.0 onnx==1.23.2 onnx-ir==1.1.0 ml_dtypes==0.6.0 protobuf==7.36.2
+    host onnxruntime-genai==0.18.0 onnxruntime==1.32.0 flatbuffers==25.12.19 \
+        onnx==1.23.2 onnx-ir==1.1.0 ml-dtypes==0.6.0 protobuf==7.36.2
     ;;
 sglang) sglang ;;
 sglang-engine) sglang engine ;;
