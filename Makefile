@@ -274,7 +274,7 @@ engines-sglang: $(ENGINES)/sglang/.made
 hosts: $(HOSTS:%=host-%)
 
 host-outlines: HOST_TESTS := test_outlines.py
-host-mlx-lm: HOST_TESTS := test_mlx_lm.py test_mlx_vlm.py
+host-mlx-lm: HOST_TESTS := test_mlx_lm.py test_mlx_vlm.py test_outlines_mlx_lm.py
 host-onnxruntime-genai: HOST_TESTS := test_onnxruntime_genai.py
 host-genlm-control: HOST_TESTS := test_genlm_control.py
 host-exllamav3: HOST_TESTS := test_exllamav3.py

@@ -176,7 +176,7 @@ class GrammarGenerator:
             self.generator.rewind_to(count)
 
     def _force(self) -> None:
-        """Append the forced tokens, at most those that `max_length` leaves room for."""
+        """Append the forced tokens, as far as `max_length` allows."""
         if not self._fast_forward or self.generator.is_done():
             return
         room = self._room - int(self.generator.token_count()) - 1

@@ -39,6 +39,7 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 }
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
+OUTLINES=(outlines==1.3.3 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0)
 HOSTS="outlines mlx-lm onnxruntime-genai genlm-control exllamav3 lmdeploy"
 
 # Sets BASE.
@@ -242,8 +243,8 @@ case $ENGINE in
     echo "$HOSTS"
     exit
     ;;
-outlines) host outlines==1.3.3 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0 ;;
-mlx-lm) host mlx-lm==0.32.2 mlx-vlm==0.7.10 mlx==0.32.4 mlx-cpu==0.32.4 ;;
+outlines) host "${OUTLINES[@]}" ;;
+mlx-lm) host mlx-lm==0.32.2 mlx-vlm==0.7.10 mlx==0.32.4 mlx-cpu==0.32.4 "${OUTLINES[@]}" ;;
 # Importing it imports nearly all that it requires, from matplotlib to numba.
 genlm-control)
     host genlm-control==0.4.1 \
