@@ -37,7 +37,7 @@ help:
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
 	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
 	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
-	@echo 'make engines  the tests with vLLM'"'"'s scheduler and SGLang'"'"'s grammars, in environments of their own'
+	@echo 'make engines  the tests with vLLM'"'"'s scheduler, SGLang'"'"'s grammars and outlines, in environments of their own'
 	@echo 'make hosts    the tests of adapters with outlines, mlx-lm and others, in environments of their own'
 	@echo 'make test-flaky  the tests with threads, FLAKY_RUNS times; stops at the first failure'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer; needs a nightly toolchain'
@@ -259,7 +259,8 @@ $(SCHEDULERS:%=$(ENGINES)/%/.made) $(HOSTS:%=$(ENGINES)/%/.made): tests/integrat
 	touch $@
 
 VLLM := $(filter vllm-%,$(SCHEDULERS))
-engines: $(VLLM:%=engines-%) $(VLLM:%=runner-%) engines-sglang
+# That of outlines is as quick as these; the other hosts are apart.
+engines: $(VLLM:%=engines-%) $(VLLM:%=runner-%) engines-sglang host-outlines
 
 engines-vllm-%: $(ENGINES)/vllm-%/.made
 	$(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(SCHEDULER_TESTS)
@@ -270,7 +271,7 @@ runner-vllm-%: $(ENGINES)/vllm-%/.made
 engines-sglang: $(ENGINES)/sglang/.made
 	$(ENGINES)/sglang/bin/python -m pytest -m engine $(SGLANG_TESTS)
 
-# Not part of `check`: each adapter of a library with the library itself, on a processor.
+# But for outlines not part of `check`: each adapter of a library with the library itself, on a processor.
 hosts: $(HOSTS:%=host-%)
 
 host-outlines: HOST_TESTS := test_outlines.py

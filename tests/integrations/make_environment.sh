@@ -39,7 +39,7 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 }
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
-OUTLINES=(outlines==1.3.3 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0)
+OUTLINES=(outlines==1.3.3 outlines-core==0.2.14 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0)
 HOSTS="outlines mlx-lm onnxruntime-genai genlm-control exllamav3 lmdeploy"
 
 # Sets BASE.
