@@ -21,8 +21,8 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test rust-test-build \
-        python-test test-flaky engines tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
+.PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
+        rust-test-build python-test test-flaky engines hosts tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
         fuzz-smoke audit header clean
 
 help:
@@ -37,7 +37,8 @@ help:
 	@echo 'make suite   only the official JSON-Schema-Test-Suite, for the tests'
 	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
 	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
-	@echo 'make engines  the tests with vLLM'"'"'s scheduler and SGLang'"'"'s grammars, in environments of their own'
+	@echo 'make engines  the tests with vLLM'"'"'s scheduler, SGLang'"'"'s grammars and outlines, in environments of their own'
+	@echo 'make hosts    the tests of adapters with outlines, mlx-lm and others, in environments of their own'
 	@echo 'make test-flaky  the tests with threads, FLAKY_RUNS times; stops at the first failure'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer; needs a nightly toolchain'
 	@echo 'make miri    tests of small modules under Miri; needs a nightly toolchain'
@@ -254,13 +255,16 @@ SCHEDULER_TESTS := tests/integrations/test_vllm_backend.py tests/integrations/te
 RUNNER_TESTS := tests/integrations/test_vllm_runner_v2.py
 SGLANG_TESTS := $(addprefix tests/integrations/test_sglang_,$(addsuffix .py,drafts grammar plugin reasoning scheduler))
 
-$(SCHEDULERS:%=$(ENGINES)/%/.made): tests/integrations/make_environment.sh | $(VENV)/.installed
+HOSTS := $(shell tests/integrations/make_environment.sh --hosts)
+
+$(SCHEDULERS:%=$(ENGINES)/%/.made) $(HOSTS:%=$(ENGINES)/%/.made): tests/integrations/make_environment.sh | $(VENV)/.installed
 	rm -rf $(@D)
 	BASE=$(abspath $(BIN))/python tests/integrations/make_environment.sh $(notdir $(@D)) $(@D)
 	touch $@
 
 VLLM := $(filter vllm-%,$(SCHEDULERS))
-engines: $(VLLM:%=engines-%) $(VLLM:%=runner-%) engines-sglang
+# That of outlines is as quick as these; the other hosts are apart.
+engines: $(VLLM:%=engines-%) $(VLLM:%=runner-%) engines-sglang host-outlines
 
 engines-vllm-%: $(ENGINES)/vllm-%/.made
 	$(ENGINES)/vllm-$*/bin/python -m pytest -m engine $(SCHEDULER_TESTS)
@@ -270,6 +274,18 @@ runner-vllm-%: $(ENGINES)/vllm-%/.made
 
 engines-sglang: $(ENGINES)/sglang/.made
 	$(ENGINES)/sglang/bin/python -m pytest -m engine $(SGLANG_TESTS)
+
+# But for outlines not part of `check`: each adapter of a library with the library itself, on a processor.
+hosts: $(HOSTS:%=host-%)
+
+host-outlines: HOST_TESTS := test_outlines.py
+host-mlx-lm: HOST_TESTS := test_mlx_lm.py test_mlx_vlm.py test_outlines_mlx_lm.py
+host-onnxruntime-genai: HOST_TESTS := test_onnxruntime_genai.py
+host-genlm-control: HOST_TESTS := test_genlm_control.py
+host-exllamav3: HOST_TESTS := test_exllamav3.py
+host-lmdeploy: HOST_TESTS := test_lmdeploy.py
+host-%: $(ENGINES)/%/.made
+	$(ENGINES)/$*/bin/python -m pytest -m engine $(addprefix tests/integrations/,$(HOST_TESTS))
 
 # Says so and does nothing where valgrind is missing. Counts depend on the compiler, so they are
 # compared only with those of the same one.

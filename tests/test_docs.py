@@ -23,7 +23,7 @@ from maskbench.engines import known_engines
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 # Blocks that need more than a page has, and the test that runs them.
-ELSEWHERE = {"engines.md": "tests/integrations/test_llama_cpp_pair.py"}
+ELSEWHERE = {"engines/llama_cpp.md": "tests/integrations/test_llama_cpp_pair.py"}
 _BLOCK = re.compile(
     r"(?P<before>[^\n]*\n\s*)^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -101,7 +101,8 @@ def test_the_versions_of_engines_are_those_of_the_adapters() -> None:
     versions = [f"{major}.{minor}" for major, minor in vllm.SUPPORTED_VERSIONS]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"vLLM ({', '.join(versions)}), SGLang ({sglang.SUPPORTED_VERSION})" in readme
-    page = (DOCS / "engines.md").read_text(encoding="utf-8")
+    pages = ("engines.md", "engines/vllm.md", "engines/sglang.md")
+    page = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in pages)
     assert f"ffwd supports vLLM {', '.join(versions[:-1])} and {versions[-1]}." in page
     assert f"SGLang {sglang.SUPPORTED_VERSION}. Install" in page
     # Whatever else the page says of a version, that version is supported.

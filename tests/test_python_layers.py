@@ -127,6 +127,54 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
         facade=True,
     ),
+    "ffwd.adapters.exllamav3": PythonLayer(
+        folder="adapters/exllamav3",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "torch", "exllamav3"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.genlm_control": PythonLayer(
+        folder="adapters/genlm_control",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "genlm"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.lmdeploy": PythonLayer(
+        folder="adapters/lmdeploy",
+        eager=frozenset({"ffwd", "ffwd.adapters.logits", "ffwd.adapters.shared", "torch"})
+        | {"lmdeploy"},
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.mlx_lm": PythonLayer(
+        folder="adapters/mlx_lm",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "mlx"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    "ffwd.adapters.onnxruntime_genai": PythonLayer(
+        folder="adapters/onnxruntime_genai",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "onnxruntime_genai"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
+    # Models of three libraries, of which only the one in use is imported.
+    "ffwd.adapters.outlines": PythonLayer(
+        folder="adapters/outlines",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "outlines"}),
+        lazy=frozenset(
+            {"ffwd.adapters.transformers", "ffwd.adapters.llama_cpp", "ffwd.adapters.mlx_lm"}
+            # For type checkers, which bring it.
+            | {"typing_extensions"}
+        ),
+        public_only=True,
+        facade=True,
+    ),
     # An engine and what is around it.
     "ffwd.adapters.server": PythonLayer(
         folder="adapters/server",

@@ -1,9 +1,10 @@
 """Errors of generation with `transformers` under a grammar."""
 
 from ffwd import FfwdError
+from ffwd.adapters.shared import sequence
 
 
-class RefusedTokenError(FfwdError):
+class RefusedTokenError(sequence.RefusedTokenError):
     """A row holds a token that its grammar refuses, so its text is no longer in the language.
 
     Attributes:
@@ -15,17 +16,18 @@ class RefusedTokenError(FfwdError):
 
     def __init__(self, *, row: int, token: int, position: int, text: bytes | None) -> None:
         shown = "no text" if text is None else repr(text)
-        super().__init__(
+        FfwdError.__init__(
+            self,
             f"row {row}: the grammar refuses token {token} ({shown}) at position {position} of the"
             " generated tokens; a logits processor that runs after the grammar may have chosen it,"
-            " or, if it is a draft that is still to be verified, raise max_draft_tokens"
+            " or, if it is a draft that is still to be verified, raise max_draft_tokens",
         )
         self.row = row
         self.token = token
         self.position = position
 
 
-class NoTokenLeftError(FfwdError):
+class NoTokenLeftError(sequence.NoTokenLeftError):
     """Every token that the grammar allows in a row has the score -inf.
 
     Another logits processor (`min_length`, `bad_words_ids`, …) and the grammar contradict each
@@ -37,9 +39,10 @@ class NoTokenLeftError(FfwdError):
     """
 
     def __init__(self, *, row: int) -> None:
-        super().__init__(
+        FfwdError.__init__(
+            self,
             f"row {row}: every token that the grammar allows has the score -inf; another logits"
-            " processor or generation option rules out what the grammar needs"
+            " processor or generation option rules out what the grammar needs",
         )
         self.row = row
 

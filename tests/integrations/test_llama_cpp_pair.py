@@ -398,14 +398,14 @@ def test_bad_arguments(grammar):
 
 
 def test_the_page_of_engines_runs(llama, tmp_path, monkeypatch):
-    """Its block about llama-cpp-python, with a model where it says."""
-    page = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
-    section = page.partition("## llama-cpp-python\n")[2].partition("\n## ")[0]
-    (block,) = re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    """The block of docs/engines/llama_cpp.md, with a model where it says."""
+    path = Path(__file__).parents[2] / "docs/engines/llama_cpp.md"
+    page = path.read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     model = tmp_path / "path" / "of" / "a" / "model.gguf"
     model.parent.mkdir(parents=True)
     model.symlink_to(llama.model_path)
     monkeypatch.chdir(tmp_path)
     names = {}
-    exec(compile(block, "docs/engines.md", "exec"), names)
+    exec(compile(block, str(path), "exec"), names)
     assert set(json.loads(names["text"])) == {"city", "express"}
