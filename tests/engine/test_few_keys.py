@@ -267,3 +267,42 @@ def test_more_members_than_keys(count: int) -> None:
     assert follows(matcher, '{"cb":"","bc":"')
     assert not follows(matcher.fork(), '",')
     assert follows(matcher, '"}')
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {},
+        {"properties": {'a"': {"const": 1}, "a": {"const": 1}}},
+        {"patternProperties": {'^"': {"const": 1}}},
+    ],
+)
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_quotes_within_keys_end_no_key(
+    order: Literal["any", "declared"], named: dict[str, Any]
+) -> None:
+    """Tokens with escaped quotes and parts of two keys are allowed as their bytes are."""
+    pieces = ('"', "\\", '\\"', "a", ":1", ",")
+    joined = {"".join(parts) for count in (2, 3, 4, 5) for parts in product(pieces, repeat=count)}
+    spanning = [text for text in sorted(joined) if text.count('"') > 1 and "," in text]
+    spanning = random.Random(3).sample(spanning, 700)
+    texts = [*(bytes([byte]) for byte in range(256)), None, *map(str.encode, spanning)]
+    vocabulary = ffwd.Vocabulary(texts, eos_token_ids=[256])
+    schema = {"type": "object", "additionalProperties": {"const": 1}, **named}
+    grammar = ffwd.json_schema(schema, property_order=order, whitespace="compact")
+    matcher = ffwd.compile(grammar, vocabulary).matcher()
+    row = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    allowed = 0
+    for text in ('{"a\\"":1,"\\"', '{"a":1,"a\\"a\\"', '{"\\\\a\\\\":1,"\\\\'):
+        for size in range(len(text) + 1):
+            assert follows(matcher, text[:size])
+            matcher.fill_bitmask(row, 0)
+            for token, bytes_of in enumerate(texts[257:], 257):
+                fork = matcher.fork()
+                assert bytes_of is not None
+                expected = fork.accept_tokens(list(bytes_of))
+                found = bool(row[0, token // 32] >> (token % 32) & 1)
+                assert found == expected, (text[:size], bytes_of)
+                allowed += found
+            matcher.rollback(size)
+    assert allowed > 100

@@ -178,6 +178,13 @@ def test_masks_in_flexible_white_space_are_those_of_all_texts_but_for_blanks() -
     assert report.exact > report.schemas * 0.3
 
 
+@pytest.mark.parametrize("whitespace", [Whitespace.CONSISTENT, Whitespace.SINGLE_SPACE])
+def test_masks_are_those_of_all_layouts(whitespace: Whitespace) -> None:
+    report = finite.run(60, 2028, finite.joined_tokens(), whitespace)
+    assert report.failures == []
+    assert report.exact > report.schemas * 0.3
+
+
 def test_masks_are_those_of_all_texts() -> None:
     report = finite.run(600, 2026, finite.joined_tokens())
     assert report.failures == []

@@ -46,10 +46,10 @@ def fuzz_command(pairs: int, seed: int, shrink: int, out: Path | None) -> None:
 @options.seed()
 @click.option(
     "--whitespace",
-    type=click.Choice([Whitespace.COMPACT.value, Whitespace.FLEXIBLE.value]),
+    type=click.Choice([whitespace.value for whitespace in Whitespace]),
     default=Whitespace.COMPACT.value,
     show_default=True,
-    help="What is between values; texts are compared without it.",
+    help="What is between values; flexible white space is left out of texts.",
 )
 @click.option("--show", default=20, show_default=True, help="How many failures to print.")
 def finite_command(schemas: int, seed: int, whitespace: str, show: int) -> None:

@@ -347,6 +347,18 @@ def texts(value: Any) -> Iterator[str]:
         yield json.dumps(value)
 
 
+def laid_out(text: str, whitespace: Whitespace) -> list[str]:
+    """Return a compact text in all layouts that a text may choose, but for flexible white space."""
+    value = json.loads(text)
+    if whitespace is Whitespace.SINGLE_SPACE:
+        return [json.dumps(value)]
+    if whitespace is not Whitespace.CONSISTENT:
+        return [text]
+    indents = [*range(1, 9), "\t"]
+    indented = [json.dumps(value, indent=indent) for indent in indents]
+    return list(dict.fromkeys([text, json.dumps(value), *indented]))
+
+
 def _has_number(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_has_number, value.values()))
@@ -364,7 +376,8 @@ def run(
     """Compare this many schemas.
 
     With flexible white space, blanks in tokens are left out before these are compared with the
-    texts; tokens of blanks alone must be accepted where they are allowed.
+    texts; tokens of blanks alone must be accepted where they are allowed. With other white space,
+    the texts are those of all layouts.
     """
     report = FiniteReport()
     number = 0
@@ -414,10 +427,11 @@ def compare(
     if values.complete and not values.all:
         fail("", "the schema compiles, and has no valid value")
         return
-    written = [text.encode() for value in values.all for text in texts(value)]
-    if len(written) > 4 * MAX_CANDIDATES:
+    compact = [text for value in values.all for text in texts(value)]
+    if len(compact) > 4 * MAX_CANDIDATES:
         report.left_out += 1
         return
+    written = [laid.encode() for text in compact for laid in laid_out(text, whitespace)]
     report.values += len(values.all)
     numbers = any(map(_has_number, values.all))
     exact = values.complete and not numbers
@@ -470,12 +484,16 @@ def _exact_walk(
     source: random.Random,
     whitespace: Whitespace,
 ) -> tuple[bytes, str] | None:
-    """Walk along a random text: each mask has exactly the tokens of the texts, but for blanks."""
+    """Walk along a random text: each mask has exactly the tokens of the texts.
+
+    With flexible white space this holds but for blanks.
+    """
     (end,) = tokens.ends
     matcher = compiled.matcher()
     before, compact = b"", b""
     left = sorted(written)
-    spelled = tokens.texts if whitespace is Whitespace.COMPACT else _without_blanks(tokens.texts)
+    is_flexible = whitespace is Whitespace.FLEXIBLE
+    spelled = _without_blanks(tokens.texts) if is_flexible else tokens.texts
     lengths = range(1, 1 + max(len(text or b"") for text in spelled))
     while True:
         report.steps += 1

@@ -50,6 +50,13 @@ FORMAT = "maskbench-growth-1"
 )
 @click.option("--largest", type=click.IntRange(min=10), help="Leave out larger schemas.")
 @click.option("--family", "wanted", multiple=True, help="Only what has this in its name.")
+@click.option(
+    "--whitespace",
+    type=click.Choice([whitespace.value for whitespace in Whitespace]),
+    default=Whitespace.FLEXIBLE.value,
+    show_default=True,
+    help="What schemas admit between values.",
+)
 @options.pin("Run on this processor.")
 @options.out()
 def growth_command(
@@ -59,6 +66,7 @@ def growth_command(
     history: int,
     largest: int | None,
     wanted: tuple[str, ...],
+    whitespace: str,
     pin: int | None,
     out: Path | None,
 ) -> None:
@@ -73,7 +81,7 @@ def growth_command(
         if pin is not None:
             stay_on(pin)
         spec = resolve(tokenizer, scratch)
-        setup = EngineSetup(spec, Whitespace.FLEXIBLE, cold_store=True)
+        setup = EngineSetup(spec, Whitespace(whitespace), cold_store=True)
         engine = find(engine_name)(setup)
         encoder = HuggingFaceEncoder(spec)
         about = commands.about(FORMAT, spec, started) | {"engine": engine.versions()}

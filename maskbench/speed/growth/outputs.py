@@ -101,6 +101,40 @@ def _different_records(draw: Draw) -> Iterator[str]:
         yield _write({"kind": "ab"[kind], "id": number, "xy"[kind]: draw.name()})
 
 
+_WORDS = [f"{name_of(number)}{number}" for number in range(300)]
+_MANY_WORDS = [f"{name_of(number)}{number}" for number in range(20_000)]
+
+
+def _spread(count: int) -> Iterator[int]:
+    """Yield the numbers below a prime, each once and in no order."""
+    yield from (number * 48_271 % count for number in range(1, count))
+
+
+def _integers(draw: Draw) -> Iterator[str]:
+    yield from map(str, _spread(1_000_003))
+
+
+def _couples() -> Iterator[tuple[str, str]]:
+    # 89,989 is the largest prime below 300 times 300.
+    yield from ((_WORDS[at // 300], _WORDS[at % 300]) for at in _spread(89_989))
+
+
+def _pairs(draw: Draw) -> Iterator[str]:
+    yield from (_write([one, other]) for one, other in _couples())
+
+
+def _objects(draw: Draw) -> Iterator[str]:
+    yield from (_write({"a": one, "b": other}) for one, other in _couples())
+
+
+def _listed(draw: Draw) -> Iterator[str]:
+    yield from (_write(_MANY_WORDS[at]) for at in _spread(19_997))
+
+
+def _unique(items: Schema) -> Schema:
+    return {"type": "array", "uniqueItems": True, "items": items}
+
+
 _RECORD: Schema = {
     "type": "object",
     "properties": {
@@ -168,6 +202,42 @@ OUTPUTS: tuple[Output, ...] = (
         {"type": "array", "uniqueItems": True, "items": _KINDS},
         "[",
         _separated(_different_records),
+        "]",
+    ),
+    Output("unique integers", _unique({"type": "integer"}), "[", _separated(_integers), "]"),
+    Output(
+        "unique pairs",
+        _unique(
+            {
+                "type": "array",
+                "prefixItems": [{"enum": _WORDS}, {"enum": _WORDS}],
+                "items": False,
+                "minItems": 2,
+            }
+        ),
+        "[",
+        _separated(_pairs),
+        "]",
+    ),
+    Output(
+        "unique objects of two members",
+        _unique(
+            {
+                "type": "object",
+                "properties": {"a": {"enum": _WORDS}, "b": {"enum": _WORDS}},
+                "required": ["a", "b"],
+                "additionalProperties": False,
+            }
+        ),
+        "[",
+        _separated(_objects),
+        "]",
+    ),
+    Output(
+        "unique strings of an enumeration",
+        _unique({"enum": _MANY_WORDS}),
+        "[",
+        _separated(_listed),
         "]",
     ),
 )

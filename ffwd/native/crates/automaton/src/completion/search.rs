@@ -358,8 +358,11 @@ impl Completing<'_> {
     fn other_members(&self, thread: &Thread, index: LexemeId, edges: &mut Vec<Edge>) -> Result<()> {
         let is_value = matches!(self.automaton.cell(thread.stack).frame, Frame::Value(_));
         let rivals = match self.automaton.compared().filter(|_| is_value) {
-            Some(compared) => compared.num_rivals_of_member(thread)?,
-            None => 0,
+            // A bracket with blanks begins no other value than without.
+            Some(compared) if compared.json.layouts.place(index).is_none() => {
+                compared.num_rivals_of_member(thread)?
+            }
+            _ => 0,
         };
         if rivals == 0 {
             return Ok(());

@@ -9,7 +9,7 @@
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::json::punctuation::{index, NUM_LEXEMES};
+use crate::json::punctuation::{index, mark, NUM_LEXEMES};
 use crate::stacks::ids::{LayoutId, LexemeId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::{Whitespace, WhitespaceMode};
@@ -211,6 +211,20 @@ impl Layouts {
                 let others = (self.roots.len() as u32).saturating_sub(1);
                 (place < others * NUM_LEXEMES).then_some(place % NUM_LEXEMES)
             }
+        }
+    }
+
+    /// The bracket, comma or colon of a lexeme, if blanks may stand beside it and need not.
+    pub fn flexible_mark(&self, lexeme: LexemeId) -> Option<u8> {
+        let place = self.place(lexeme)?;
+        let root = match lexeme.0 {
+            0..NUM_LEXEMES => 0,
+            lexeme => 1 + (lexeme - NUM_LEXEMES - 1) / NUM_LEXEMES,
+        };
+        let (whitespace, _) = self.roots.get(root as usize)?;
+        match whitespace.mode {
+            WhitespaceMode::Flexible { .. } => Some(mark(place)),
+            _ => None,
         }
     }
 

@@ -33,6 +33,18 @@ pub mod index {
 /// How many lexemes [`lexemes`] has.
 pub(crate) const NUM_LEXEMES: u32 = index::ANY_STRING.0;
 
+/// The bracket, comma or colon of the lexeme at a place in [`index`], before [`index::ANY_STRING`].
+pub(crate) fn mark(place: u32) -> u8 {
+    match place {
+        index::OPEN_OBJECT => b'{',
+        index::OPEN_ARRAY => b'[',
+        index::COMMA => b',',
+        index::COLON => b':',
+        index::CLOSE_EMPTY_OBJECT | index::CLOSE_OBJECT => b'}',
+        _ => b']',
+    }
+}
+
 /// The lexemes of [`index`] before [`index::ANY_STRING`], in its order.
 pub(crate) fn lexemes(
     whitespace: &Whitespace,

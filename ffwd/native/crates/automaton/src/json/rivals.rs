@@ -10,15 +10,13 @@
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::json::agreement::{Agreeing, OpenMember};
+use crate::json::agreement::OpenMember;
 use crate::json::compared::Compared;
 use crate::json::endless::MAX_DEPTH;
 use crate::json::history::{has_exponent, open_value, ANY_HISTORY};
-use crate::json::next_bytes::list_bytes;
+use crate::json::other::agreeing;
 use crate::json::pointer::{likely_bytes, Further, Numbers, Pointer, Rivals};
-use crate::json::query::Schemas;
 use crate::json::rival_place::{place_of, Left, EXPONENT, MAX_SEARCHED};
-use crate::json::tables::Json;
 use crate::json::used_keys::UsedId;
 use crate::stacks::cells::Cell;
 use crate::stacks::frame::Frame;
@@ -28,12 +26,6 @@ use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_regular::expr::{LexState, Spelling};
-
-/// How many prefixes of an item are tried to find an unused one.
-const MAX_TRIED: usize = 10_000;
-/// After this many, the item is matched again without the few earlier items that it may still
-/// equal.
-const MAX_DIRECT: usize = 64;
 
 impl<O: On> Compared<'_, O> {
     /// The earlier items of an item's array, if they are stored beside its schema.
@@ -446,167 +438,6 @@ impl<O: On> Compared<'_, O> {
         Ok(best.map(|(_, text)| text))
     }
 
-    /// Whether the container at a level that begins with a text can differ from these.
-    fn differs_from(
-        &self,
-        level: StackId,
-        pending: ArrayPendingId,
-        item: &[u8],
-        rivals: &[ffwd_json_schema::SchemaId],
-    ) -> Result<bool> {
-        let query = self.json.arrays.item_query(pending);
-        let set = &self.json.schema;
-        let mut others = Vec::with_capacity(rivals.len() + 1);
-        for &rival in rivals {
-            others.push(set.negation(rival)?);
-        }
-        let mut schemas = Schemas::like(self.json.narrows, self.json.queries.get(query.0));
-        for &schema in self.json.queries.get(query.0).required_schemas() {
-            others.push(schema);
-            let schema = set.conjunction(&others)?;
-            others.pop();
-            if set.is_satisfiable(schema)? {
-                schemas.require(schema);
-            }
-        }
-        if !schemas.is_any_required() {
-            return Ok(false);
-        }
-        // They restrict how numbers are written.
-        for &schema in self.json.queries.get(query.0).observed_schemas() {
-            schemas.observe(schema);
-        }
-        let query = self.json.query(schemas)?;
-        // The text is laid out as at the level: its line breaks tell in how many containers it is.
-        let &Cell { layout, depth, .. } = self.on.cell(level);
-        let mut around = self.on.push(Frame::Layout(layout), StackId::END)?;
-        for _ in 0..depth {
-            around = self.on.push(Frame::AwaitItem(pending), around)?;
-        }
-        let stack = self.on.push(Frame::Value(query), around)?;
-        Ok(self.on.walk(self.on.starts(stack)?, item)?.is_some())
-    }
-
-    /// Returns whether a container with this prefix can become a fresh one: continuations are tried
-    /// until they differ from the earlier items. If it may equal only a few, it is matched again
-    /// without them.
-    fn finds_other(
-        &self,
-        thread: &Thread,
-        level: StackId,
-        pending: ArrayPendingId,
-        history: UsedId,
-        item: Vec<u8>,
-    ) -> Result<bool> {
-        if agreeing(self.json, history, &item)?.is_none() {
-            return Ok(true);
-        }
-        let height = self.on.cell(level).height;
-        // Items within the container differ all the same.
-        let stack = self.compared_within(thread.stack, level)?;
-        let alone = self.as_if_none_came(level)?;
-        let ends = |thread: &Thread| self.on.cell(thread.stack).height <= height;
-        let mut ways = vec![(Threads::from_slice(&[Thread { stack, ..*thread }]), item)];
-        let mut tried = 0;
-        while let Some((mut threads, mut text)) = ways.pop() {
-            // A forced byte is no choice: only the meter bounds how many are read.
-            while let Some(byte) = self.listed_byte(&threads)? {
-                meter::charge(1)?;
-                threads = self.on.step(&threads, byte)?;
-                text.push(byte);
-                if threads.is_empty() || threads.iter().any(ends) {
-                    break;
-                }
-                // Other bytes end no member.
-                if (text.len() == 1 || matches!(byte, b'"' | b',' | b']' | b'}'))
-                    && agreeing(self.json, history, &text)?.is_none()
-                {
-                    return Ok(true);
-                }
-            }
-            if threads.is_empty() {
-                continue;
-            }
-            if threads.iter().any(ends) {
-                if !self.json.histories.has(&self.json.schema, history, &text)? {
-                    return Ok(true);
-                }
-                continue;
-            }
-            tried += 1;
-            if tried > MAX_TRIED {
-                let what = "distinct_texts_tried";
-                return Err(LimitExceeded::new(what, MAX_TRIED).into());
-            }
-            let agreed = agreeing(self.json, history, &text)?;
-            if agreed.is_none() {
-                return Ok(true);
-            }
-            let many = u64::from(agreed.count);
-            for thread in &threads {
-                // Further inside, other items may exclude some of them.
-                let is_own = self.on.cell(self.on.level(thread.stack)).height == height;
-                if is_own && self.has_more_texts(thread, many)?
-                    || self.is_endless_below(thread, alone, false)?
-                {
-                    return Ok(true);
-                }
-            }
-            if tried > MAX_DIRECT {
-                if let Some(rivals) = self.json.histories.listed(agreed) {
-                    if self.differs_from(level, pending, &text, &rivals)? {
-                        return Ok(true);
-                    }
-                    continue;
-                }
-            }
-            // Digits are tried first, and blanks last: they change nothing.
-            let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
-            for byte in b" \n\t".iter().copied().chain(others).chain(b'0'..=b'9') {
-                let next = self.on.step(&threads, byte)?;
-                if next.is_empty() || byte == b'0' && are_same_numbers(self, &threads, &next) {
-                    continue;
-                }
-                let mut text = text.clone();
-                text.push(byte);
-                if has_long_exponent(&text) {
-                    continue;
-                }
-                if !next.iter().any(ends) {
-                    ways.push((next, text));
-                } else if !self.json.histories.has(&self.json.schema, history, &text)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// The forced next byte, if it is found without a search.
-    pub(crate) fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>> {
-        let mut bytes = SmallVec::new();
-        Ok(match list_bytes(self.on, Some(self.json), threads, &mut bytes)? {
-            true => bytes.first().copied().filter(|_| bytes.len() == 1),
-            false => None,
-        })
-    }
-
-    /// A stack in which the items at a level and further out need not differ from any.
-    fn compared_within(&self, stack: StackId, level: StackId) -> Result<StackId> {
-        let mut above = Vec::new();
-        let mut at = stack;
-        while at != level && at != StackId::END {
-            let &Cell { frame, parent, .. } = self.on.cell(at);
-            above.push(frame);
-            at = parent;
-        }
-        let mut at = self.as_if_none_came(at)?;
-        for frame in above.into_iter().rev() {
-            at = self.on.push(frame, at)?;
-        }
-        Ok(at)
-    }
-
     /// Whether the query has an unused value.
     pub(crate) fn has_unused_item(&self, query: QueryId, history: UsedId) -> Result<bool> {
         let starts = self.json.value_starts(self.on, query)?;
@@ -648,11 +479,6 @@ impl<O: On> Compared<'_, O> {
     }
 }
 
-/// The earlier containers that agree with what is written of one so far.
-fn agreeing(json: &Json, history: UsedId, item: &[u8]) -> Result<Agreeing> {
-    json.histories.agreeing(&json.schema, history, item)
-}
-
 /// The numbers of a lexeme before their first byte.
 fn numbers_of<O: On>(
     compared: &Compared<'_, O>,
@@ -675,18 +501,6 @@ fn needs_exponent<O: On>(
     Ok(may_have && !compared.has_many_numbers(index, state)?)
 }
 
-/// Whether a zero leads back to the state of a number, as at the end of a fraction and before the
-/// digits of an exponent: it changes no value.
-fn are_same_numbers<O: On>(compared: &Compared<'_, O>, before: &Threads, after: &Threads) -> bool {
-    let is_same = |(one, other): (&Thread, &Thread)| {
-        let ThreadLexeme::Lexeme(index) = one.lexeme else { return false };
-        (one.lexeme, one.stack, one.lex_state()) == (other.lexeme, other.stack, other.lex_state())
-            && matches!(compared.on.cell(one.stack).frame, Frame::Value(_))
-            && compared.on.lexeme(index).spec().spelling == Spelling::Utf8
-    };
-    before.len() == after.len() && before.iter().zip(after).all(is_same)
-}
-
 /// The numbers that the next item may be.
 fn next_numbers<O: On>(compared: &Compared<'_, O>, state: ArrayStateId) -> Result<Numbers> {
     let known = compared.json.arrays.items.lock().get(&state).copied();
@@ -701,15 +515,6 @@ fn next_numbers<O: On>(compared: &Compared<'_, O>, state: ArrayStateId) -> Resul
         all.needs_exponent |= numbers.needs_exponent;
     }
     Ok(all)
-}
-
-/// Whether a text ends in an exponent of more than three digits. Shorter ones make as many numbers
-/// as are tried, and longer ones may not be compared.
-fn has_long_exponent(text: &[u8]) -> bool {
-    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let before = &text[..text.len() - digits];
-    let mark = before.strip_suffix(b"-").or(before.strip_suffix(b"+")).unwrap_or(before);
-    digits > 3 && matches!(mark, [.., b'0'..=b'9', b'e' | b'E'])
 }
 
 fn first_bytes() -> impl Iterator<Item = u8> {

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::interning::memory::map_entry;
+use crate::json::blanks::{without_blanks, Blanks};
 use crate::json::compared::Compared;
 use crate::json::next_bytes::list_bytes;
 use crate::json::tables::Json;
@@ -67,7 +68,7 @@ impl<O: On> Compared<'_, O> {
         }
         let thread = Thread { stack, transcript: TextId::ANY, ..*thread };
         let closes = match after_scalar(*self, &thread)? {
-            Some(threads) => only_closes(on, threads, height)?,
+            Some(threads) => only_closes(*self, threads, height)?,
             None => false,
         };
         json.held.add(map_entry::<(StackId, LexemeId, u32), bool>());
@@ -76,25 +77,35 @@ impl<O: On> Compared<'_, O> {
     }
 }
 
-fn only_closes<O: On>(on: &O, mut threads: Threads, height: u32) -> Result<bool> {
+fn only_closes<O: On>(
+    compared: Compared<'_, O>,
+    mut threads: Threads,
+    height: u32,
+) -> Result<bool> {
+    let on = compared.on;
     for _ in 0..MAX_CLOSING {
         let has_ended = |thread: &Thread| on.cell(thread.stack).height <= height;
         if threads.is_empty() || threads.iter().any(has_ended) {
             return Ok(!threads.is_empty() && threads.iter().all(has_ended));
         }
         let (mut closed, mut blank) = (None, None);
+        // A required blank may begin a bracket or a comma.
+        let trying = Blanks::Passed.trying(compared, &threads);
         for byte in 0..=u8::MAX {
             meter::charge(1)?;
-            let next = on.step(&threads, byte)?;
+            let is_blank = byte.is_ascii_whitespace();
+            let next = on.step(if is_blank { &trying } else { &threads }, byte)?;
             match byte {
                 _ if next.is_empty() => {}
                 b']' | b'}' if closed.is_none() => closed = Some(next),
-                b' ' | b'\t' | b'\n' | b'\r' => blank = Some(next),
+                _ if is_blank && blank.is_none() => blank = Some(next),
                 _ => return Ok(false),
             }
         }
-        let Some(next) = closed.or(blank) else { return Ok(false) };
-        threads = next;
+        threads = match (closed, blank) {
+            (Some(next), None) | (None, Some(next)) => next,
+            _ => return Ok(false),
+        };
     }
     Ok(false)
 }
@@ -175,47 +186,6 @@ fn count_ways<O: On>(
         }
         return Ok(most);
     }
-}
-
-/// The threads behind the blanks that may follow the bracket, comma or colon of each thread: no blank
-/// makes another value.
-fn without_blanks<O: On>(compared: Compared<'_, O>, threads: Threads) -> Result<Threads> {
-    if !threads.iter().any(|thread| may_have_blanks(&compared, thread)) {
-        return Ok(threads);
-    }
-    let mut behind = Threads::new();
-    for thread in threads {
-        match behind_blanks(&compared, &thread)? {
-            Some(threads) => behind.extend(threads),
-            None => behind.push(thread),
-        }
-    }
-    Ok(behind)
-}
-
-/// Whether a thread is behind a bracket, comma or colon, and blanks may follow.
-fn may_have_blanks<O: On>(Compared { json, on }: &Compared<'_, O>, thread: &Thread) -> bool {
-    let ThreadLexeme::Lexeme(index) = thread.lexeme else { return false };
-    json.layouts.place(index).is_some() && {
-        let state = thread.lex_state();
-        state.accepts() && !on.lexeme(index).is_start(state)
-    }
-}
-
-/// The threads that read the text which follows a bracket, comma or colon, without blanks; `None`
-/// for any other thread.
-pub(crate) fn behind_blanks<O: On>(
-    compared: &Compared<'_, O>,
-    thread: &Thread,
-) -> Result<Option<Threads>> {
-    let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
-    if !may_have_blanks(compared, thread) {
-        return Ok(None);
-    }
-    let on = compared.on;
-    let verdict = on.lexeme(index).accept(thread.lex_state());
-    let stack = on.exit(thread.stack, thread.lexeme, verdict, thread.text)?;
-    Ok(Some(on.following(stack, thread.transcript)?))
 }
 
 /// The lexeme of a scalar that may begin, if it is the only continuation.

@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::json::array_state::Spare;
+use crate::json::blanks::behind_blanks;
 use crate::json::compared::Compared;
 use crate::json::pointer::Rivals;
 use crate::json::rival_place::{may_equal, Beside, BesideScalar, Left, NextPlace, RivalPlace};
-use crate::json::room::behind_blanks;
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};

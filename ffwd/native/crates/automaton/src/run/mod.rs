@@ -13,5 +13,7 @@ pub(crate) mod next_byte;
 pub(crate) mod rules;
 pub(crate) mod step;
 #[cfg(test)]
+mod test_blanks;
+#[cfg(test)]
 mod tests;
 pub(crate) mod whole_tokens;

@@ -55,6 +55,8 @@ pub struct Meter {
     cancellation: Option<Cancellation>,
     begun: Option<Instant>,
     spent: u64,
+    /// How many of the spent steps count no longer; see [`given_back`].
+    given_back: u64,
     /// How many bytes of texts were read.
     read: usize,
     /// Why nothing more may be done.
@@ -73,6 +75,7 @@ impl Meter {
             cancellation,
             begun: Some(Instant::now()),
             spent: 0,
+            given_back: 0,
             read: 0,
             broken: None,
         }
@@ -90,6 +93,7 @@ impl Meter {
             cancellation,
             begun: None,
             spent: 0,
+            given_back: 0,
             read: 0,
             broken: None,
         }
@@ -98,6 +102,11 @@ impl Meter {
     /// How many steps were charged so far.
     pub fn spent(&self) -> u64 {
         self.spent
+    }
+
+    /// The steps that count for the limit.
+    fn counted(&self) -> u64 {
+        self.spent.saturating_sub(self.given_back)
     }
 
     /// Counts bytes of schemas, grammars or patterns before they are read.
@@ -141,7 +150,7 @@ impl Meter {
     fn install(&mut self) {
         THREAD.with(|thread| {
             let first = match (self.broken, faults::left_of(thread)) {
-                (None, None) => QUANTUM.min(self.max_steps.saturating_sub(self.spent)),
+                (None, None) => QUANTUM.min(self.max_steps.saturating_sub(self.counted())),
                 _ => 0,
             };
             thread.grant(first);
@@ -177,7 +186,7 @@ impl Meter {
             Some(LimitExceeded::deadline(self.time_limit, self.max_time))
         } else if let Some(breach) = heap::breach(thread) {
             Some(breach)
-        } else if self.spent > self.max_steps {
+        } else if self.counted() > self.max_steps {
             let maximum = usize::try_from(self.max_steps).unwrap_or(usize::MAX);
             Some(LimitExceeded::new(self.steps_limit, maximum))
         } else if self.cancellation.as_ref().is_some_and(Cancellation::is_cancelled) {
@@ -192,7 +201,7 @@ impl Meter {
         match broken {
             Some(broken) => Err(broken),
             None if faults::left_of(thread).is_some() => Ok(0),
-            None => Ok(QUANTUM.min(self.max_steps - self.spent)),
+            None => Ok(QUANTUM.min(self.max_steps.saturating_sub(self.counted()))),
         }
     }
 }
@@ -302,6 +311,32 @@ fn look_soon(thread: &Thread) {
         thread.granted.set(thread.granted.get().saturating_sub(thread.left.get()));
         thread.left.set(0);
     }
+}
+
+/// Does work for which an earlier call was charged, such as reading a token again. It may take as
+/// many steps as the call has left, and gives them back. The clock and the flag end it like any
+/// other work.
+///
+/// # Errors
+/// Those of the work, whose steps are not given back then.
+pub fn given_back<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let before = steps_of_call();
+    let done = work()?;
+    let spent = steps_of_call().saturating_sub(before);
+    THREAD.with(|thread| {
+        if let Some(meter) = thread.running.borrow_mut().as_mut() {
+            meter.given_back = meter.given_back.saturating_add(spent);
+        }
+    });
+    Ok(done)
+}
+
+/// How many steps the thread's call has spent so far.
+fn steps_of_call() -> u64 {
+    THREAD.with(|thread| {
+        let since = thread.granted.get().saturating_sub(thread.left.get());
+        thread.running.borrow().as_ref().map_or(0, |meter| meter.spent.saturating_add(since))
+    })
 }
 
 /// Does work that is not the call's own, such as restoring an invariant after an error.

@@ -66,6 +66,42 @@ fn a_breach_lasts_until_the_call_ends_and_is_told() {
 }
 
 #[test]
+fn work_that_was_charged_before_gives_its_steps_back() {
+    for limit in [100, QUANTUM - 1, QUANTUM, QUANTUM + 1, 3 * QUANTUM + 7] {
+        let n = limit as usize;
+        let mut meter = Meter::calling(&few(limit), None);
+        meter
+            .run(|| {
+                for _ in 0..50 {
+                    given_back(|| (0..n).try_for_each(|_| charge(1)))?;
+                }
+                // All steps are still there, for the call itself.
+                (0..n).try_for_each(|_| charge(1))
+            })
+            .unwrap();
+        assert_eq!(meter.spent(), 51 * limit);
+        assert!(charges(&mut meter, 1).is_err());
+        // A part may not take more than a call.
+        let mut meter = Meter::calling(&few(limit), None);
+        let ended = meter.run(|| given_back(|| (0..=n).try_for_each(|_| charge(1))));
+        assert_eq!(ended.unwrap_err().limit, CALL_STEPS);
+    }
+}
+
+#[test]
+fn work_that_was_charged_before_can_be_cancelled() {
+    let cancellation = Cancellation::default();
+    let mut meter = Meter::calling(&few(100), Some(cancellation.clone()));
+    let ended: Result<(), LimitExceeded> = meter.run(|| {
+        cancellation.cancel();
+        loop {
+            given_back(|| charge(50))?;
+        }
+    });
+    assert_eq!(ended.unwrap_err().limit, CANCELLATION);
+}
+
+#[test]
 fn an_inner_call_belongs_to_the_outer_one() {
     let mut outer = Meter::calling(&few(100), None);
     let error = outer.run(|| {

@@ -29,7 +29,7 @@ pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool
         (text, _) => json.keys.texts.bytes(text),
     };
     // Infinitely many keys of "any string" differ from the earlier ones.
-    if others != Some(index::ANY_STRING) || key.is_empty() {
+    if others != Some(index::ANY_STRING) || !is_inside(&key) {
         return false;
     }
     let Some(quote) = closing_quote(token) else { return false };
@@ -45,10 +45,15 @@ pub fn keys_differ(automaton: &Automaton, thread: &Thread, token: &[u8]) -> bool
 /// Only declared names are allowed there, and a mask is computed for each of them. So it is exact
 /// unless a key both begins and ends in the token.
 fn ends_a_name(written: &[u8], token: &[u8]) -> bool {
-    let escapes = written.iter().rev().take_while(|&&byte| byte == b'\\').count();
-    let is_inside = !written.is_empty() && escapes % 2 == 0;
     let later = closing_quote(token).and_then(|quote| later_key(&token[quote + 1..]));
-    is_inside && later.is_some()
+    is_inside(written) && later.is_some()
+}
+
+/// Whether a quote may end the name that has begun with some bytes: it stands neither before the
+/// opening quote nor within an escape.
+fn is_inside(written: &[u8]) -> bool {
+    let escapes = written.iter().rev().take_while(|&&byte| byte == b'\\').count();
+    !written.is_empty() && escapes % 2 == 0
 }
 
 /// Returns the text of the only later key, if there is no other and it has not ended.
@@ -104,6 +109,21 @@ mod tests {
         ] {
             let found = ends_a_name(written.as_bytes(), token.as_bytes());
             assert_eq!(found, expected, "{written} {token}");
+        }
+    }
+
+    #[test]
+    fn a_quote_ends_no_name_before_it_or_within_an_escape() {
+        for (written, expected) in [
+            ("", false),
+            ("\"", true),
+            ("\"a", true),
+            ("\"a\\", false),
+            ("\"a\\\\", true),
+            ("\"a\\\\\\", false),
+            ("\"a\\\"", true),
+        ] {
+            assert_eq!(is_inside(written.as_bytes()), expected, "{written}");
         }
     }
 }

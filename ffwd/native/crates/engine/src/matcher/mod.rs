@@ -415,20 +415,23 @@ impl Matcher {
             prefix_left -= skipped;
             let may_be_whole = self.may_be_whole(generation, position, token);
             let is_read = may_be_whole || skipped < text.len();
-            let next = match may_be_whole {
-                true => automaton.limited().read(&threads, Some(token.0), text)?,
-                false => automaton.limited().read(&threads, None, &text[skipped..])?,
-            };
-            let next = match next {
-                Some(next) if automaton.has_limits() && is_read => {
-                    let settled = settled(automaton, &next, &ages, position)?;
-                    settled.map(|Settled { threads: next, ages: after, .. }| {
-                        ages = after;
-                        next
-                    })
-                }
-                next => next,
-            };
+            // The call that accepted the token was charged for it.
+            let next = meter::given_back(|| {
+                let next = match may_be_whole {
+                    true => automaton.limited().read(&threads, Some(token.0), text)?,
+                    false => automaton.limited().read(&threads, None, &text[skipped..])?,
+                };
+                Ok::<_, EngineError>(match next {
+                    Some(next) if automaton.has_limits() && is_read => {
+                        let settled = settled(automaton, &next, &ages, position)?;
+                        settled.map(|Settled { threads: next, ages: after, .. }| {
+                            ages = after;
+                            next
+                        })
+                    }
+                    next => next,
+                })
+            })?;
             let Some(next) = next else {
                 // The accepted texts are the same in every generation.
                 debug_assert!(false, "token {token} at {position} was accepted before");

@@ -116,6 +116,24 @@ fn a_grammar_with_too_little_memory_begins_anew_by_itself() {
 }
 
 #[test]
+fn tokens_that_are_read_again_take_no_steps_of_the_call() {
+    let engine = Arc::new(Engine::new(vocabulary(44, 300), None, EngineConfig::default()));
+    let schema = r#"{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}"#;
+    let (compiled, _) = both(&engine, schema, 1);
+    let limits = Limits { call_steps: 2_000, ..Limits::default() };
+    let mut matcher = Matcher::new(compiled.clone()).unwrap().limited_by(limits);
+    let numbers: Vec<String> = (1000..2000).map(|number| number.to_string()).collect();
+    feed(&mut matcher, &format!("[{}", numbers.join(",")));
+    compiled.begin_anew();
+    // All tokens together take more steps than a call may take.
+    feed(&mut matcher, ",7");
+    assert_eq!(compiled.counters.moves.load(Ordering::Relaxed), 1);
+    assert!(!row(&matcher).is_empty());
+    feed(&mut matcher, "]");
+    assert!(matcher.is_accepting());
+}
+
+#[test]
 fn what_comes_before_the_text_is_read_again_too() {
     let engine = Arc::new(Engine::new(vocabulary(42, 300), None, EngineConfig::default()));
     let (enough, little) = both(&engine, SCHEMAS[1], 1);
