@@ -126,9 +126,10 @@ fn tokens_that_are_read_again_take_no_steps_of_the_call() {
     feed(&mut matcher, &format!("[{}", numbers.join(",")));
     compiled.begin_anew();
     // All tokens together take more steps than a call may take.
-    feed(&mut matcher, ",7");
+    let comma = compiled.engine.vocabulary().trie().token_of_byte(b',').unwrap();
+    assert!(matcher.bounded_mut(|matcher| matcher.accept(comma)).unwrap());
     assert_eq!(compiled.counters.moves.load(Ordering::Relaxed), 1);
-    assert!(!row(&matcher).is_empty());
+    feed(&mut matcher, "7");
     feed(&mut matcher, "]");
     assert!(matcher.is_accepting());
 }
