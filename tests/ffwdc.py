@@ -25,20 +25,25 @@ STATUS = ("ok", "argument", "vocabulary", "grammar", "unsupported", "unsatisfiab
 STATUS += ("token", "budget", "internal")
 
 
-def build(folder: Path, *, system_allocator: bool = False) -> Path:
-    """Put the library that `cargo test` builds into a folder; nothing is built twice."""
+def artifacts(kind: str, *options: str) -> dict[str, Path]:
+    """What `cargo test` builds of a kind of target, by name; nothing is built twice."""
     command = ["cargo", "test", "--no-run", "--quiet", "--locked", "--message-format", "json"]
-    command += ["--manifest-path", str(ROOT / "ffwd/native/Cargo.toml")]
-    if system_allocator:
-        command.append("--no-default-features")
+    command += ["--manifest-path", str(ROOT / "ffwd/native/Cargo.toml"), *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    (library,) = (
-        name
+    return {
+        message["target"]["name"]: Path(name)
         for message in map(json.loads, done.stdout.splitlines())
-        if message["reason"] == "compiler-artifact" and "cdylib" in message["target"]["crate_types"]
+        if message["reason"] == "compiler-artifact" and kind in message["target"]["kind"]
         for name in message["filenames"]
-        if Path(name).suffix in {".so", ".dylib", ".dll"}
-    )
+        if Path(name).suffix in {"", ".exe", ".so", ".dylib", ".dll"}
+        and not message["profile"]["test"]
+    }
+
+
+def build(folder: Path, *, system_allocator: bool = False) -> Path:
+    """Put the library into a folder."""
+    options = ["--no-default-features"] if system_allocator else []
+    (library,) = artifacts("cdylib", *options).values()
     folder.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy(library, folder))
 

@@ -292,6 +292,9 @@ def test_the_program_in_c_writes_a_record_and_leaks_nothing(tmp_path):
     written = subprocess.run([program, schema], check=True, capture_output=True, text=True)
     # The lowest digits come first: 1, and then one more.
     assert json.loads(written.stdout) == {"id": 10, "kind": "first"}
+    in_rust = ffwdc.artifacts("example")["record"]
+    same = subprocess.run([in_rust, schema], check=True, capture_output=True, text=True)
+    assert same.stdout == written.stdout
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is not installed")
     watched = ["valgrind", "--quiet", "--leak-check=full", "--error-exitcode=9"]
