@@ -4,9 +4,9 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeAlias, TypeVar
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+import ffwd
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
 from ffwd.adapters.server.lanes import heavy_lane, quick_lane
@@ -23,10 +24,21 @@ from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.preparing import EFFORTS, Effort, Preparer, Rendered, TooMuchEffort
-from ffwd.adapters.server.protocol import Request, read_chat, read_completion, read_json
+from ffwd.adapters.server.protocol import (
+    AnyRequest,
+    DetokenizeRequest,
+    Request,
+    TokenizeRequest,
+    read_chat,
+    read_completion,
+    read_detokenize,
+    read_json,
+    read_tokenize,
+)
 from ffwd.adapters.server.scheduler import Scheduler
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text, num_open
+from ffwd.adapters.server.tokens import detokenize, tokenize
 from ffwd.adapters.server.weighing import QUICK_BYTES, QUICK_VALUES, check_size
 from ffwd.adapters.shared.priority import NICER_IN_PYTHON
 from ffwd.adapters.shared.warming import Warming
@@ -42,6 +54,7 @@ _EVENTS = [
 ]
 
 _T = TypeVar("_T")
+_R = TypeVar("_R", bound=AnyRequest)
 
 Read: TypeAlias = Callable[[dict[str, Any]], Request]
 Render: TypeAlias = Callable[[Any], Rendered]
@@ -113,16 +126,37 @@ class Server:
             lane.shutdown(wait=False, cancel_futures=True)
         self.preparer.cache.close()
 
-    async def read(self, read: Read, body: bytes) -> tuple[Request, bool]:
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Count a request as open.
+
+        Raises:
+            ApiError: The server stops, or as many are open as it takes.
+
+        """
+        if self.stopping:
+            raise stopping()
+        if self.num_open >= self.options.max_queue + self.options.max_batch:
+            raise overloaded(
+                f"{self.num_open} requests are open, and this server takes no more at a time"
+            )
+        self.num_open += 1
+        try:
+            yield
+        finally:
+            self.num_open -= 1
+
+    async def read(self, read: Callable[[dict[str, Any]], _R], body: bytes) -> tuple[_R, bool]:
         """Return the request in a body, and whether its prompt is heavy work.
 
         Raises:
-            ApiError: It is none, or larger than this server takes.
+            ApiError: It is none, asks for another model, or is larger than this server takes.
 
         """
 
-        def work() -> tuple[Request, int]:
+        def work() -> tuple[_R, int]:
             request = read(read_json(body))
+            self.check_model(request.model)
             return request, check_size(request, self.options.max_prompt_values)
 
         if len(body) <= QUICK_BYTES:
@@ -131,8 +165,18 @@ class Server:
         request, _ = await _run_in(self.heavy_rendering, work)
         return request, True
 
-    async def render(self, render: Render, request: Request, *, heavy: bool) -> Rendered:
-        """Return the result of `Preparer.chat` or `Preparer.completion` for a request."""
+    def check_model(self, name: str | None) -> None:
+        """Raise an `ApiError` for the name of another model; `None` is no name."""
+        if name not in (None, self.loaded.name):
+            raise ApiError(
+                404,
+                f"there is no model {name!r} here, only {self.loaded.name!r}",
+                param="model",
+                code="model_not_found",
+            )
+
+    async def render(self, render: Callable[[_R], _T], request: _R, *, heavy: bool) -> _T:
+        """Return what a function such as `Preparer.chat` makes of a request."""
         lane = self.heavy_rendering if heavy else self.rendering
         return await _run_in(lane, lambda: render(request))
 
@@ -186,30 +230,8 @@ class Endpoint:
         server = self._server
         try:
             _authorise(scope, server.options.api_key)
-            if server.stopping:
-                raise stopping()
-            if server.num_open >= server.options.max_queue + server.options.max_batch:
-                raise overloaded(
-                    f"{server.num_open} requests are open, and this server takes no more at a time"
-                )
-        except ApiError as error:
-            return await reply.error(error)
-        server.num_open += 1
-        try:
-            body = await _body(scope, receive, server.options)
-            if body is None:
-                return "cancelled"
-            work = asyncio.ensure_future(self._answer(body, reply, began))
-            gone = asyncio.ensure_future(_gone(receive))
-            try:
-                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if not work.done():
-                    return "cancelled"
-                return work.result()
-            finally:
-                for task in (work, gone):
-                    task.cancel()
-                await asyncio.gather(work, gone, return_exceptions=True)
+            with server.opened():
+                return await self._work(scope, receive, reply, began)
         except ApiError as error:
             return await reply.error(error)
         except _ClientTooSlow:
@@ -218,8 +240,22 @@ class Endpoint:
         except Exception as error:
             _log.exception("a request failed")
             return await reply.error(internal(error))
+
+    async def _work(self, scope: Scope, receive: Receive, reply: "_Reply", began: float) -> str:
+        body = await _body(scope, receive, self._server.options)
+        if body is None:
+            return "cancelled"
+        work = asyncio.ensure_future(self._answer(body, reply, began))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                return "cancelled"
+            return work.result()
         finally:
-            server.num_open -= 1
+            for task in (work, gone):
+                task.cancel()
+            await asyncio.gather(work, gone, return_exceptions=True)
 
     async def _answer(self, body: bytes, reply: "_Reply", began: float) -> str:
         server = self._server
@@ -232,13 +268,6 @@ class Endpoint:
         )
         try:
             request, heavy = await server.read(self._read, body)
-            if request.model not in (None, server.loaded.name):
-                raise ApiError(
-                    404,
-                    f"there is no model {request.model!r} here, only {server.loaded.name!r}",
-                    param="model",
-                    code="model_not_found",
-                )
             began_here = time.perf_counter()
             rendered = await server.render(self._render, request, heavy=heavy)
             texts = await server.texts(rendered, stream, deadline)
@@ -468,7 +497,10 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
             try:
                 return await handler(request)
             except ApiError as error:
-                return _json(error.body(), error.status)
+                return _json(error.body(), error.status, error.headers)
+            except Exception as error:
+                _log.exception("a request failed")
+                return _json(internal(error).body(), 500)
 
         return handle
 
@@ -478,15 +510,34 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
 
     async def model(request: HttpRequest) -> Response:
         _authorise(request.scope, server.options.api_key)
-        name = request.path_params["name"]
-        if name != loaded.name:
-            raise ApiError(
-                404,
-                f"there is no model {name!r} here, only {loaded.name!r}",
-                param="model",
-                code="model_not_found",
-            )
+        server.check_model(request.path_params["name"])
         return _json(_model(loaded))
+
+    async def version(request: HttpRequest) -> Response:
+        _authorise(request.scope, server.options.api_key)
+        return _json({"version": ffwd.__version__})
+
+    def without_model(
+        read: Callable[[dict[str, Any]], _R], answer: Callable[[_R], dict[str, Any]]
+    ) -> Callable[[HttpRequest], Awaitable[Response]]:
+        """Return a route whose answer takes no step of the model."""
+
+        async def handle(request: HttpRequest) -> Response:
+            _authorise(request.scope, server.options.api_key)
+            with server.opened():
+                body = await _body(request.scope, request.receive, server.options)
+                if body is None:
+                    return Response(status_code=204)
+                asked, heavy = await server.read(read, body)
+                return _json(await server.render(answer, asked, heavy=heavy))
+
+        return plain(handle)
+
+    def tokens_of(request: TokenizeRequest) -> dict[str, Any]:
+        return tokenize(loaded, server.preparer, request)
+
+    def text_of(request: DetokenizeRequest) -> dict[str, Any]:
+        return detokenize(loaded, request)
 
     async def health(request: HttpRequest) -> Response:
         good = server.scheduler.alive and not server.stopping
@@ -530,6 +581,9 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
             Route("/v1/completions", completions, methods=["POST"]),
             Route("/v1/models", plain(models)),
             Route("/v1/models/{name:path}", plain(model)),
+            Route("/tokenize", without_model(read_tokenize, tokens_of), methods=["POST"]),
+            Route("/detokenize", without_model(read_detokenize, text_of), methods=["POST"]),
+            Route("/version", plain(version)),
             Route("/health", health),
             Route("/metrics", plain(metrics)),
         ],
@@ -540,8 +594,9 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
     return app
 
 
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(encoded(value), status_code=status, media_type="application/json")
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    content = encoded(value)
+    return Response(content, status, headers, media_type="application/json")
 
 
 def _model(loaded: LoadedModel) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ffwd.adapters.server.protocol import (
     ChatRequest,
     CompletionRequest,
     Request,
+    TokenizeRequest,
     read_chat,
     read_completion,
 )
@@ -130,6 +131,35 @@ class Preparer:
         self._efforts: dict[int, Effort] = {}
         self._lock = Lock()
 
+    def text_ids(self, text: str, *, special: bool) -> list[int]:
+        """Return the ids of a prompt that is a text, with the tokens before it or without.
+
+        Raises:
+            ApiError: It cannot be encoded.
+
+        """
+        tokenizer = self._loaded.tokenizer
+        try:
+            return [*(tokenizer.prefix_ids if special else ()), *tokenizer.encode(text)]
+        except BAD_INPUT as error:
+            raise of_ffwd(error, "prompt") from error
+
+    def chat_ids(self, request: TokenizeRequest) -> list[int]:
+        """Return the ids of a chat, as it is rendered; errors are those of `chat`."""
+        chat = request.chat
+        self._check_tools(chat.tools or [])
+        prompt = self._render(chat, chat.tools or [])
+        try:
+            return prompt.ids
+        except BAD_INPUT as error:
+            raise of_ffwd(error, "messages") from error
+
+    def _check_tools(self, tools: Sequence[Any]) -> None:
+        if len(tools) > self._options.max_tools:
+            raise bad(
+                f"{len(tools)} tools; this server takes {self._options.max_tools}", param="tools"
+            )
+
     def chat(self, request: ChatRequest) -> Rendered:
         """Return the prompt of a chat.
 
@@ -139,10 +169,7 @@ class Preparer:
         """
         self._check(request)
         tools = request.tools or []
-        if len(tools) > self._options.max_tools:
-            raise bad(
-                f"{len(tools)} tools; this server takes {self._options.max_tools}", param="tools"
-            )
+        self._check_tools(tools)
         asked = Asked(
             response_format=request.response_format,
             structured=request.structured_outputs,
@@ -174,12 +201,8 @@ class Preparer:
         asked = Asked(
             response_format=request.response_format, structured=request.structured_outputs
         )
-        tokenizer = self._loaded.tokenizer
         if isinstance(request.prompt, str):
-            try:
-                ids = [*tokenizer.prefix_ids, *tokenizer.encode(request.prompt)]
-            except BAD_INPUT as error:
-                raise of_ffwd(error, "prompt") from error
+            ids = self.text_ids(request.prompt, special=True)
         else:
             ids = request.prompt
             size = self._loaded.vocabulary.vocab_size

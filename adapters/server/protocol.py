@@ -34,7 +34,7 @@ _REFUSED: dict[str, tuple[Any, str]] = {
     "moderation": (None, "the server has none"),
 }
 
-_Model = TypeVar("_Model", bound="Request")
+_Model = TypeVar("_Model", bound="AnyRequest")
 
 Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
@@ -60,11 +60,16 @@ class StructuredOutputs(BaseModel):
     disable_any_whitespace: bool = False
 
 
-class Request(BaseModel):
-    """The common fields of chats and completions."""
+class AnyRequest(BaseModel):
+    """What every request may name."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     model: str | None = None
+
+
+class Request(AnyRequest):
+    """The common fields of chats and completions."""
+
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
     top_p: Probability | None = None
@@ -130,6 +135,37 @@ class CompletionRequest(Request):
         return "max_tokens"
 
 
+class TokenizeRequest(AnyRequest):
+    """The body of `/tokenize`: a text, or a chat as it is rendered."""
+
+    prompt: str | None = None
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = None
+    tools: list[dict[str, Any]] | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    add_generation_prompt: bool = True
+    continue_final_message: bool = False
+    add_special_tokens: bool = True
+    """Whether a text has the tokens that begin a prompt; a chat has those of its template."""
+    return_token_strs: bool = False
+
+    @property
+    def chat(self) -> ChatRequest:
+        """The chat that is rendered."""
+        return ChatRequest(
+            messages=self.messages or [],
+            tools=self.tools,
+            chat_template_kwargs=self.chat_template_kwargs,
+            add_generation_prompt=self.add_generation_prompt,
+            continue_final_message=self.continue_final_message,
+        )
+
+
+class DetokenizeRequest(AnyRequest):
+    """The body of `/detokenize`."""
+
+    tokens: list[int]
+
+
 _KINDS = {
     list: "an array",
     str: "a string",
@@ -186,6 +222,24 @@ def read_completion(body: dict[str, Any]) -> CompletionRequest:
             )
         fields["prompt"] = prompt[0]
     return _validated(CompletionRequest, fields)
+
+
+def read_tokenize(body: dict[str, Any]) -> TokenizeRequest:
+    """Return the request for the tokens of a text or a chat; errors are those of `read_chat`."""
+    fields = {name: value for name, value in body.items() if value is not None}
+    request = _validated(TokenizeRequest, fields)
+    if (request.prompt is None) == (request.messages is None):
+        raise bad("give `prompt`, a text, or `messages`, and not both", param="prompt")
+    if request.messages is None:
+        for name in ("tools", "chat_template_kwargs", "continue_final_message"):
+            if getattr(request, name):
+                raise bad(f"`{name}` belongs to `messages`, and there are none", param=name)
+    return request
+
+
+def read_detokenize(body: dict[str, Any]) -> DetokenizeRequest:
+    """Return the request for the text of tokens; errors are those of `read_chat`."""
+    return _validated(DetokenizeRequest, body)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ffwd.adapters.server.errors import ApiError
-from ffwd.adapters.server.protocol import ChatRequest, CompletionRequest, Request
+from ffwd.adapters.server.protocol import AnyRequest, ChatRequest, TokenizeRequest
 
 QUICK_VALUES = 2_048
 """Up to so many values a prompt is rendered beside others; the rest is heavy work."""
@@ -16,7 +16,7 @@ QUICK_BYTES = 1 << 18
 """Up to so many bytes of a request, likewise."""
 
 
-def check_size(request: Request, most: int) -> int:
+def check_size(request: AnyRequest, most: int) -> int:
     """Check the number of values in the input of a prompt.
 
     Arguments of earlier calls are JSON in a string; values in it count.
@@ -25,10 +25,9 @@ def check_size(request: Request, most: int) -> int:
         ApiError: There are more than `most`.
 
     """
-    if isinstance(request, CompletionRequest):
+    if not isinstance(request, (ChatRequest, TokenizeRequest)):
         # Encoding a text releases Python's lock, and ids are only checked.
         return 1
-    assert isinstance(request, ChatRequest)
     number = 0
     for field in ("messages", "tools", "chat_template_kwargs"):
         number += _values(getattr(request, field), most - number)

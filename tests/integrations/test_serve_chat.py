@@ -3,6 +3,7 @@
 import json
 import re
 
+import httpx
 import jsonschema_rs
 import pytest
 
@@ -19,6 +20,8 @@ from serve_models import (
     schema_format,
     write_model,
 )
+
+import ffwd
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,6 @@ def test_text_is_what_the_model_writes(ask, running):
     """Greedily, the same text as `generate` with fast-forward under the same grammar."""
     import torch
 
-    import ffwd
     from ffwd.adapters.transformers import fast_forward_generate
 
     loaded = running.loaded
@@ -326,3 +328,69 @@ def test_the_older_role_of_a_result(ask):
 
     assert asked("function") == asked("tool")
     assert asked("function")[1] != asked("observation")[1]
+
+
+# --------------------------------------------------------------------------------- token ids
+
+
+def post(running, path, body, status=200):
+    # httpx itself encodes no lone surrogate.
+    answer = httpx.post(f"{running.url}{path}", content=json.dumps(body), timeout=None)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_tokens_of_texts_and_back(running):
+    tokenizer = running.loaded.tokenizer
+    text = "naïve 猫 {}"
+    found = post(running, "/tokenize", {"model": "tiny", "prompt": text})
+    assert found["tokens"] == [*tokenizer.prefix_ids, *tokenizer.encode(text)]
+    assert found["count"] == len(found["tokens"])
+    assert found["max_model_len"] == running.loaded.max_model_len
+    assert found["token_strs"] is None
+    bare = {"prompt": text, "add_special_tokens": False, "return_token_strs": True}
+    found = post(running, "/tokenize", bare)
+    assert found["tokens"] == tokenizer.encode(text)
+    assert len(found["token_strs"]) == found["count"]
+    assert post(running, "/detokenize", {"tokens": found["tokens"]}) == {"prompt": text}
+
+
+def test_tokens_of_chats_are_those_of_prompts(ask, running):
+    found = post(running, "/tokenize", {"messages": HELLO})
+    assert found["count"] == ask(max_tokens=1).usage.prompt_tokens
+    prompt = running.loaded.template.render(
+        HELLO, tokenizer=running.loaded.tokenizer, add_generation_prompt=False
+    )
+    body = {"messages": HELLO, "add_generation_prompt": False}
+    assert post(running, "/tokenize", body)["tokens"] == prompt.ids
+    text = post(running, "/detokenize", {"tokens": prompt.ids})["prompt"]
+    assert text == running.loaded.tokenizer.decode(prompt.ids, skip_special_tokens=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "param"),
+    [
+        ("/tokenize", {}, 400, "prompt"),
+        ("/tokenize", {"prompt": "a", "messages": HELLO}, 400, "prompt"),
+        ("/tokenize", {"prompt": "a", "tools": [{}]}, 400, "tools"),
+        ("/tokenize", {"prompt": "\ud800"}, 400, "prompt"),
+        ("/tokenize", {"prompt": ["a"]}, 400, "prompt"),
+        ("/tokenize", {"messages": [1]}, 400, "messages[0]"),
+        ("/tokenize", {"messages": [{"role": "nobody"}]}, 400, "messages[0]"),
+        ("/tokenize", {"prompt": "a", "model": "other"}, 404, "model"),
+        ("/detokenize", {"tokens": [1, -1]}, 400, "tokens[1]"),
+        ("/detokenize", {"tokens": [10**9]}, 400, "tokens[0]"),
+        ("/detokenize", {"tokens": ["1"]}, 400, "tokens[0]"),
+        ("/detokenize", {}, 400, "tokens"),
+        ("/tokenize", {"messages": [{"role": "user", "content": [[1]] * 70_000}]}, 413, "messages"),
+    ],
+)
+def test_bad_requests_for_tokens(running, path, body, status, param):
+    error = post(running, path, body, status)["error"]
+    assert error["message"]
+    assert error["param"].startswith(param)
+
+
+def test_the_version(running):
+    answer = httpx.get(f"{running.url}/version", timeout=None)
+    assert answer.json() == {"version": ffwd.__version__}
