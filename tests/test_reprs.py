@@ -14,7 +14,8 @@ from ffwd.streaming import DecodeStream, Sequence, StopSequenceDecoder
 from ffwd.view import Recorder
 
 # They need an engine's own environment.
-ENGINES = {"llama_cpp", "sglang", "vllm"}
+ENGINES = {"exllamav3", "genlm_control", "llama_cpp", "lmdeploy", "mlx_lm", "onnxruntime_genai"}
+ENGINES |= {"outlines", "sglang", "vllm"}
 
 
 def public_modules() -> Iterator[str]:
