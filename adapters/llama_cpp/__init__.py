@@ -16,7 +16,7 @@ from ffwd.adapters.llama_cpp.pair import GrammarProcessors as GrammarProcessors
 from ffwd.adapters.llama_cpp.pair import PairStats as PairStats
 from ffwd.adapters.llama_cpp.pair import Processor as Processor
 from ffwd.adapters.llama_cpp.pair import UnsupportedLlamaError as UnsupportedLlamaError
-from ffwd.adapters.llama_cpp.request import NoTokenLeftError as NoTokenLeftError
-from ffwd.adapters.llama_cpp.request import RefusedTokenError as RefusedTokenError
 from ffwd.adapters.llama_cpp.vocabulary import tokenizer_of as tokenizer_of
 from ffwd.adapters.llama_cpp.vocabulary import vocabulary_of as vocabulary_of
+from ffwd.adapters.shared.sequence import NoTokenLeftError as NoTokenLeftError
+from ffwd.adapters.shared.sequence import RefusedTokenError as RefusedTokenError

@@ -12,7 +12,8 @@ from llama_cpp.llama_speculative import LlamaDraftModel
 from numpy.typing import NDArray
 
 from ffwd import FfwdError
-from ffwd.adapters.llama_cpp.request import GrammarOrStart, Request
+from ffwd.adapters.llama_cpp.request import Request
+from ffwd.adapters.shared.sequence import GrammarOrStart
 
 _LOGGER = logging.getLogger(__name__)
 

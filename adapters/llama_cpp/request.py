@@ -4,43 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ffwd
-from ffwd import CompiledGrammar, FfwdError, Matcher, Vocabulary, VocabularyError
+from ffwd import Matcher, Vocabulary, VocabularyError
+from ffwd.adapters.shared.sequence import (
+    RECENT_TOKENS,
+    GrammarOrStart,
+    NoTokenLeftError,
+    RefusedTokenError,
+)
 from ffwd.chat import Start
-
-_RECENT_TOKENS = 64
-"""How many tokens of the prompt are asked what is canonical after it."""
-
-GrammarOrStart = CompiledGrammar | Start
-"""What a request follows: a grammar, or the place where it begins after a prompt of `ffwd.chat`."""
-
-
-class RefusedTokenError(FfwdError):
-    """A token was chosen that the grammar refuses.
-
-    Attributes:
-        token: The token's id.
-        position: Its place among the generated tokens, from 0.
-
-    """
-
-    def __init__(self, *, token: int, position: int, text: bytes | None) -> None:
-        shown = "no text" if text is None else repr(text)
-        super().__init__(
-            f"the grammar refuses token {token} ({shown}) at position {position} of the generated"
-            " tokens; a logits processor or a GBNF grammar that comes after it chose it"
-        )
-        self.token = token
-        self.position = position
-
-
-class NoTokenLeftError(FfwdError):
-    """Every token that the grammar allows has the score -inf."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "every token that the grammar allows has the score -inf; a logits processor that comes"
-            " before it rules out what the grammar needs"
-        )
 
 
 class Request:
@@ -128,7 +99,7 @@ class Request:
             expected = list(self._grammar.prompt_ids)
             if ids[-len(expected) :] != expected:
                 raise ValueError("the prompt is not that of its Start: give its prompt_ids")
-        self._matcher = self._new_matcher(ids[-_RECENT_TOKENS:])
+        self._matcher = self._new_matcher(ids[-RECENT_TOKENS:])
         self._ids = prompt.copy()
         self._prompt_length = self._shown = len(ids)
         self._taken = False
@@ -218,6 +189,7 @@ class Request:
                 token=token,
                 position=place - self._prompt_length,
                 text=self._vocabulary.token_bytes(token) if known else None,
+                cause="a logits processor or a GBNF grammar that comes after it chose it",
             )
         self._ids = input_ids[: place + 1].copy()
         # Computed again once they are used up, or after a different token.

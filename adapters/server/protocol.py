@@ -61,7 +61,7 @@ class StructuredOutputs(BaseModel):
 
 
 class AnyRequest(BaseModel):
-    """What every request may name."""
+    """A request that may name the model."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     model: str | None = None

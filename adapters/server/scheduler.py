@@ -111,8 +111,8 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether no text is there."""
-        return not self._running and not self._waiting
+        """Whether no text is there, and all work on earlier ones is counted."""
+        return not (self._running or self._waiting or self._work)
 
     def submit(self, texts: Sequence[Text]) -> None:
         """Write texts.
@@ -261,10 +261,10 @@ class Scheduler:
     def _take_done(self) -> None:
         while self._done:
             work = self._done.popleft()
-            self._work.discard(work)
             self._metrics.mask_seconds.observe(work.seconds)
             self._metrics.completion_tokens.inc(work.tokens)
             self._metrics.forced_tokens.inc(work.forced)
+            self._work.discard(work)
             for text in work.texts:
                 if work.error is not None:
                     text.fail(internal(work.error))

@@ -26,12 +26,19 @@ class RefusedTokenError(FfwdError):
 
     """
 
-    def __init__(self, *, token: int, position: int, text: bytes | None) -> None:
+    def __init__(
+        self,
+        *,
+        token: int,
+        position: int,
+        text: bytes | None,
+        cause: str = "a logits processor that runs after the grammar chose it, or the ids are those"
+        " of another prompt: call reset() before it",
+    ) -> None:
         shown = "no text" if text is None else repr(text)
         super().__init__(
             f"the grammar refuses token {token} ({shown}) at position {position} of the generated"
-            " tokens; a logits processor that runs after the grammar chose it, or the ids are those"
-            " of another prompt: call reset() before it"
+            f" tokens; {cause}"
         )
         self.token = token
         self.position = position

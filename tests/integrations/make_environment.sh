@@ -174,28 +174,17 @@ llama_cpp() {
 # imports on a processor; sgl_kernel, which has no wheel for one, is then that of sglang_stubs.
 sglang() {
     local site
-    find_base
-    "$BASE" -m venv --without-pip "$FOLDER"
-    site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-    # The packages of BASE, and what is installed editable there. Nobody is to look on the network.
-    "$BASE" - >"$site/base.pth" <<'END'
-import sysconfig
-
-packages = sysconfig.get_path("purelib")
-print(f"import os, site; os.environ['HF_HUB_OFFLINE'] = '1'; site.addsitedir({packages!r})")
-END
-    "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade \
-        "sglang==$SGLANG" \
+    host "sglang==$SGLANG" \
         compressed-tensors==0.20.0 dill==0.4.1 einops==0.8.2 gguf==0.19.0 ipython==9.18.1 \
         loguru==0.7.3 msgspec==0.22.0 openai==3.54.0 orjson==3.13.0 \
         partial-json-parser==0.2.1.1.post7 pybase64 pyzmq==27.3.0 torchvision==0.29.2 \
         traitlets==5.16.1
     if [ "${1:-}" = engine ]; then
+        site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
         "$BASE" -m pip install --quiet --no-deps --only-binary :all: --target "$site" --upgrade \
             setproctitle==1.3.8 uvloop==0.23.0
         echo "$ROOT/tests/integrations/sglang_stubs" >"$site/stubs.pth"
     fi
-    test -z "$WHEEL" || this_wheel "$BASE" "$site"
 }
 
 # A host beside the packages of BASE, torch, transformers and ffwd among them: wheels without what
@@ -205,6 +194,7 @@ host() {
     find_base
     "$BASE" -m venv --without-pip "$FOLDER"
     site=$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    # The packages of BASE, and what is installed editable there. Nobody is to look on the network.
     "$BASE" - >"$site/base.pth" <<'END'
 import sysconfig
 
