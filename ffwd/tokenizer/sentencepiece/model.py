@@ -71,7 +71,7 @@ def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceMo
             if number == 1:
                 fields = dict(_fields(value))
                 (score,) = struct.unpack("<f", fields.get(2, b"\0\0\0\0"))
-                pieces.append((bytes(fields[1]).decode(), score, fields.get(3, NORMAL)))
+                pieces.append((_text(fields[1]), score, fields.get(3, NORMAL)))
             elif number == 2:
                 trainer = dict(_fields(value))
             elif number == 3:
@@ -82,15 +82,15 @@ def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceMo
         return SentencePieceModel(
             pieces=tuple(pieces),
             algorithm=trainer.get(3, 1),
-            rule=bytes(normalizer.get(1, b"")).decode(errors="replace"),
+            rule=_text(normalizer.get(1, b""), errors="replace"),
             normalizes=bool(normalizer.get(2)),
             dummy_prefix=bool(normalizer.get(3, 1)),
             removes_spaces=bool(normalizer.get(4, 1)),
             escapes=bool(normalizer.get(5, 1)),
             spaces_last=bool(trainer.get(24)),
-            unknown_surface=bytes(trainer.get(44, " ⁇ ".encode())).decode(),
+            unknown_surface=_text(trainer.get(44, " ⁇ ".encode())),
             roles={
-                role: bytes(trainer[field]).decode() if field in trainer else piece
+                role: _text(trainer[field]) if field in trainer else piece
                 for field, (role, piece) in enumerate(defaults.items(), 45)
             },
         )
@@ -100,12 +100,22 @@ def parse_sentencepiece(data: bytes, name: str = "the model") -> SentencePieceMo
         ) from error
 
 
+def _text(value: Any, errors: str = "strict") -> str:
+    """Return the text of a field.
+
+    A field of the other kind is a number, of which `bytes` would be that many zeros.
+    """
+    if isinstance(value, int):
+        raise ValueError("a number stands where a text belongs")
+    return bytes(value).decode(errors=errors)
+
+
 def begins_like_sentencepiece(data: bytes) -> bool:
     """Return whether this begins with a piece, as a model file does."""
     try:
         number, value = next(_fields(data))
         fields = dict(_fields(value))
-        return number == 1 and bool(bytes(fields[1]).decode()) and fields.keys() <= {1, 2, 3}
+        return number == 1 and bool(_text(fields[1])) and fields.keys() <= {1, 2, 3}
     except (StopIteration, IndexError, KeyError, ValueError, TypeError):
         return False
 
