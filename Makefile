@@ -244,7 +244,7 @@ test-flaky: setup
 
 # A file's tests run in one process, for they share what is costly to make. The order is tests/conftest.py's.
 python-test: setup suite vocabularies parsers
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 5
 
 # The tests of engines that need no engine as a whole: vLLM's scheduler, of each version that is
 # supported, and what SGLang has of grammars.
