@@ -83,6 +83,7 @@ pub use json::used_keys::UsedId;
 pub use keys::KeyBase;
 pub use rules::limit_tables::OpenPart;
 pub use rules::mark::Mark;
+pub use rules::successors::after_values;
 pub use rules::swallowed::Swallowing;
 pub use rules::Leaf;
 pub use rules::Program;

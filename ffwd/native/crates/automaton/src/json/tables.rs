@@ -23,6 +23,7 @@ use crate::stacks::lexemes::Lexemes;
 use crate::writing::{PropertyOrder, Writing};
 use ffwd_grammar::Whitespace;
 use ffwd_json_schema::SchemaSet;
+use ffwd_regular::expr::ByteSet;
 
 const MAX_FRAMES: usize = 8_000_000;
 
@@ -33,6 +34,8 @@ pub struct Json {
     /// The normal forms of all schemas, which grow as texts are read.
     pub schema: Box<SchemaSet>,
     pub(crate) property_order: PropertyOrder,
+    /// The bytes that may follow a value.
+    pub(crate) after_values: ByteSet,
     /// See [`Writing::narrows`].
     pub(crate) narrows: bool,
     /// The names of all objects.
@@ -61,6 +64,7 @@ impl Json {
         schema: Box<SchemaSet>,
         writing: &Writing,
         whitespaces: &[&Whitespace],
+        after_values: ByteSet,
         lexemes: &Lexemes,
     ) -> Result<Self> {
         let mut different: Vec<&Whitespace> = Vec::new();
@@ -90,6 +94,7 @@ impl Json {
         Ok(Self {
             schema,
             property_order: writing.property_order,
+            after_values,
             narrows: writing.narrows(),
             keys: Keys::new()?,
             layouts,

@@ -13,7 +13,7 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::Whitespace;
 use ffwd_json_schema::numbers;
 use ffwd_json_schema::{Normal, SchemaId, StringSpec};
-use ffwd_regular::expr::lexeme::{after_value, Ends};
+use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexemeSpec, Spelling, Verdict};
 use ffwd_regular::regex::{Ast, CharClass};
 
@@ -133,7 +133,7 @@ impl Json {
         if required == 0 {
             return Ok(());
         }
-        let follow = (spelling == Spelling::Utf8).then(after_value);
+        let follow = (spelling == Spelling::Utf8).then_some(self.after_values);
         let spec = LexemeSpec {
             spelling,
             languages: languages.into(),

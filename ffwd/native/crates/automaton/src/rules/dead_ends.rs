@@ -11,10 +11,14 @@
 //! number of tokens, so the search assumes that the limit may be met at any time; the matcher
 //! checks when it is.
 //!
+//! Between rows stand parts that consume nothing of what follows: lexemes that end wherever they
+//! can, JSON values, and tokens that are taken as a whole. Each of them can end from all of its
+//! states, so it is dead exactly if everything after it is.
+//!
 //! The graph may be infinite. For at most [`MAX_ROWS`] rows the search is exact. A state is dead if
-//! and only if no text leads from it to an end, or to a lexeme without dead ends. Other rows count
-//! as alive: those beyond the limit, after a lexeme that ends anywhere, in JSON, and with very
-//! large lexemes. Their dead ends may be found only when the text is closer to them.
+//! and only if no text leads from it to an end, or to a lexeme without dead ends. Rows beyond the
+//! limit and those with very large lexemes count as alive. Their dead ends may be found only when
+//! the text is closer to them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +28,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Result;
 use crate::rules::shapes::{Fate, RowPlace, Shape};
-use crate::rules::swallowed::going_on;
+use crate::rules::successors::going_on;
 use crate::rules::tables::Rules;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -136,14 +140,27 @@ impl Rules {
         matches!(on.cell(stack).frame, Frame::Row(_) | Frame::Begun)
     }
 
-    /// Returns the fate of a thread; a thread without a row counts as alive.
+    /// Returns the stack after a thread that is in no row: after a lexeme that ends wherever it
+    /// can, a JSON value, or a token that is taken as a whole.
+    fn after_part(&self, on: &impl On, thread: &Thread) -> StackId {
+        let mut stack = thread.stack;
+        loop {
+            let cell = on.cell(stack);
+            if cell.frame.is_rule() || cell.frame == Frame::End {
+                return stack;
+            }
+            stack = cell.parent;
+        }
+    }
+
+    /// Returns the fate of a thread.
     fn fate(&self, on: &impl On, thread: &Thread) -> Result<Fate> {
         let lexeme = match thread.lexeme {
-            ThreadLexeme::Lexeme(lexeme) => lexeme,
-            ThreadLexeme::Tokens(_) => return self.fate_of_tokens(on, thread),
-            ThreadLexeme::End | ThreadLexeme::Key => return Ok(Fate::default()),
+            ThreadLexeme::End => return Ok(Fate::default()),
+            ThreadLexeme::Lexeme(lexeme) if self.is_row(on, thread.stack) => lexeme,
+            _ => return self.fate_before(on, self.after_part(on, thread)),
         };
-        if !self.is_row(on, thread.stack) || self.is_safe(on, thread) {
+        if self.is_safe(on, thread) {
             return Ok(Fate::default());
         }
         let key = (lexeme, thread.stack, thread.lex_state());
@@ -196,23 +213,28 @@ impl Rules {
         Ok(*known.entry(key).or_default())
     }
 
-    /// The fate of a thread that takes a token as a whole: dead if all text after it is.
-    fn fate_of_tokens(&self, on: &impl On, thread: &Thread) -> Result<Fate> {
-        let Some(after) = self.after_tokens(on, thread)? else { return Ok(Fate::default()) };
-        let mut fate = Fate { dead: true, may_die: false };
-        for thread in &after {
-            let Fate { dead, may_die } = self.fate(on, thread)?;
-            fate.dead &= dead;
-            fate.may_die |= may_die;
+    /// The fate of what consumes nothing of the stack after it: dead if all lexemes on it are.
+    fn fate_before(&self, on: &impl On, stack: StackId) -> Result<Fate> {
+        if let Some(&known) = self.dead_ends.before.lock().get(&stack) {
+            return Ok(known);
         }
+        let mut dead = false;
+        if let Some(rows) = self.next_rows(on, stack)? {
+            dead = true;
+            for row in &rows {
+                dead &= self.fate(on, row)?.dead;
+            }
+        }
+        let fate = Fate { dead, may_die: dead };
+        self.dead_ends.before.lock().insert(stack, fate);
         Ok(fate)
     }
 
-    /// The lexemes that can begin after a token that is taken as a whole, and after more of those.
-    /// `None` if the text can end there, or go on otherwise.
-    fn after_tokens(&self, on: &impl On, thread: &Thread) -> Result<Option<Threads>> {
-        let mut lexemes = Threads::new();
-        let mut stacks = vec![on.cell(thread.stack).parent];
+    /// The rows that can begin on a stack, or after parts that consume nothing of what follows.
+    /// `None` if the text can end there, or if these parts are too many.
+    fn next_rows(&self, on: &impl On, stack: StackId) -> Result<Option<Threads>> {
+        let mut rows = Threads::new();
+        let mut stacks = vec![stack];
         let mut seen: FxHashSet<StackId> = FxHashSet::default();
         while let Some(stack) = stacks.pop() {
             if !seen.insert(stack) {
@@ -224,13 +246,13 @@ impl Rules {
             meter::charge(1)?;
             for start in on.starts(stack)? {
                 match start.lexeme {
-                    ThreadLexeme::Lexeme(_) => lexemes.push(*start),
-                    ThreadLexeme::Tokens(_) => stacks.push(on.cell(start.stack).parent),
-                    ThreadLexeme::End | ThreadLexeme::Key => return Ok(None),
+                    ThreadLexeme::End => return Ok(None),
+                    ThreadLexeme::Lexeme(_) if self.is_row(on, start.stack) => rows.push(*start),
+                    _ => stacks.push(self.after_part(on, start)),
                 }
             }
         }
-        Ok(Some(lexemes))
+        Ok(Some(rows))
     }
 
     fn add_row(&self, on: &impl On, search: &mut Search, key: RowPlace) -> usize {
@@ -288,7 +310,7 @@ impl Rules {
             let index = match start.lexeme {
                 ThreadLexeme::Lexeme(index) => index,
                 ThreadLexeme::Tokens(_) => {
-                    self.exit_to_tokens(on, search, start, &mut exit)?;
+                    self.exit_to_part(on, search, start, &mut exit)?;
                     continue;
                 }
                 ThreadLexeme::End | ThreadLexeme::Key => {
@@ -303,8 +325,8 @@ impl Rules {
                 continue;
             }
             if !self.is_row(on, start.stack) {
-                exit.alive = true;
-                break;
+                self.exit_to_part(on, search, start, &mut exit)?;
+                continue;
             }
             let key = (index, start.stack, start.lex_state());
             let mut seen: FxHashSet<LexState> = FxHashSet::default();
@@ -331,29 +353,29 @@ impl Rules {
         Ok(exit)
     }
 
-    /// Adds the lexemes after a token that is taken as a whole to an exit.
-    fn exit_to_tokens(
+    /// Adds the rows after a part that consumes nothing of them to an exit.
+    fn exit_to_part(
         &self,
         on: &impl On,
         search: &mut Search,
-        start: &Thread,
+        part: &Thread,
         exit: &mut Exit,
     ) -> Result<()> {
-        let Some(after) = self.after_tokens(on, start)? else {
+        let Some(rows) = self.next_rows(on, self.after_part(on, part))? else {
             exit.alive = true;
             return Ok(());
         };
-        for thread in &after {
-            let ThreadLexeme::Lexeme(lexeme) = thread.lexeme else { continue };
-            if !self.is_row(on, thread.stack) || self.is_safe(on, thread) {
+        for row in &rows {
+            let ThreadLexeme::Lexeme(lexeme) = row.lexeme else { continue };
+            if self.is_safe(on, row) {
                 exit.alive = true;
                 return Ok(());
             }
-            let key = (lexeme, thread.stack, thread.lex_state());
+            let key = (lexeme, row.stack, row.lex_state());
             let known = self.dead_ends.known.lock().get(&key).copied();
             match known {
                 Some(fate) => exit.alive |= !fate.dead,
-                None => exit.to.push((self.add_row(on, search, key), thread.lex_state())),
+                None => exit.to.push((self.add_row(on, search, key), row.lex_state())),
             }
         }
         Ok(())
@@ -377,9 +399,9 @@ impl Rules {
     pub(crate) fn taking_lexeme(&self, on: &impl On) -> Result<Option<NodeId>> {
         let stack = on.push(Frame::Symbol(self.program.symbols.start), StackId::END)?;
         let mut search = Search::default();
-        for thread in on.starts(stack)? {
-            if let ThreadLexeme::Lexeme(lexeme) = thread.lexeme {
-                self.add_row(on, &mut search, (lexeme, thread.stack, thread.lex_state()));
+        for row in self.next_rows(on, stack)?.iter().flatten() {
+            if let ThreadLexeme::Lexeme(lexeme) = row.lexeme {
+                self.add_row(on, &mut search, (lexeme, row.stack, row.lex_state()));
             }
         }
         // Results from earlier searches lack their reasons.

@@ -18,6 +18,7 @@ pub(crate) mod program;
 pub(crate) mod rows;
 pub(crate) mod shapes;
 pub(crate) mod starts;
+pub(crate) mod successors;
 pub(crate) mod swallowed;
 pub(crate) mod tables;
 pub(crate) mod unions;

@@ -8,6 +8,7 @@ use crate::rules::leaf::Leaf;
 use crate::rules::swallowed::Swallowing;
 use ffwd_grammar::symbols::Symbols;
 use ffwd_grammar::{NodeId, Span};
+use ffwd_regular::expr::ByteSet;
 
 /// A grammar as the automaton follows it.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Program {
     pub eager_rows: bool,
     /// Lexemes that may consume the beginning of what follows them.
     pub swallowing: Swallowing,
+    /// The bytes that may follow a JSON value.
+    pub after_values: ByteSet,
 }
 
 impl Program {

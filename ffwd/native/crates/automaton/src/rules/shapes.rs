@@ -33,6 +33,8 @@ pub(crate) type Shapes = FxHashMap<(LexemeId, LexState), Option<Arc<Shape>>>;
 pub(crate) struct DeadEnds {
     pub(crate) shapes: Mutex<Shapes>,
     pub(crate) known: Mutex<FxHashMap<RowPlace, Fate>>,
+    /// Of what ends on a stack and consumes nothing of it.
+    pub(crate) before: Mutex<FxHashMap<StackId, Fate>>,
 }
 
 /// The states of a lexeme from one on, and how it ends.

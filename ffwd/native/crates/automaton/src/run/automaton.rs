@@ -23,6 +23,7 @@ use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_grammar::Whitespace;
+use ffwd_regular::expr::lexeme::after_value;
 use ffwd_regular::expr::{Lexeme, LexemeStore, Spelling, Verdict};
 
 /// An interned configuration of one [`Automaton`].
@@ -79,7 +80,9 @@ impl Automaton {
                 let root = schema.root();
                 let Self { stacks, json, .. } = &mut *automaton;
                 let whitespaces = [&writing.whitespace];
-                let json = json.insert(Json::new(schema, &writing, &whitespaces, &stacks.lexemes)?);
+                let lexemes = &stacks.lexemes;
+                let new = Json::new(schema, &writing, &whitespaces, after_value(), lexemes)?;
+                let json = json.insert(new);
                 let root = json.root_value(root, &writing.whitespace)?;
                 automaton.push_root(root, StackId::END)?
             }
@@ -88,8 +91,9 @@ impl Automaton {
                 if let Some(RuleSchemas { schema, roots, writing }) = json {
                     let whitespaces: Vec<&Whitespace> = roots.iter().map(|(_, own)| own).collect();
                     let Self { stacks, json, .. } = &mut *automaton;
-                    let json =
-                        json.insert(Json::new(schema, &writing, &whitespaces, &stacks.lexemes)?);
+                    let (after, lexemes) = (program.after_values, &stacks.lexemes);
+                    let new = Json::new(schema, &writing, &whitespaces, after, lexemes)?;
+                    let json = json.insert(new);
                     for (root, whitespace) in &roots {
                         values.push(json.root_value(*root, whitespace)?);
                     }

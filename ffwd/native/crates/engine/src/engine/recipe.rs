@@ -13,7 +13,7 @@ pub enum Recipe {
     Language(Ast),
     /// A JSON Schema, as JSON text.
     Json { schema: Arc<str>, options: GrammarOptions },
-    /// Rules, and the JSON Schemas in them.
+    /// Rules whose lexemes are folded, and the JSON Schemas in them.
     Rules { grammar: Arc<Grammar>, options: GrammarOptions },
 }
 
@@ -37,7 +37,7 @@ impl Engine {
         match recipe {
             Recipe::Language(language) => self.compile_language(language.clone()),
             Recipe::Json { schema, options } => self.compile_json_schema(schema, options.clone()),
-            Recipe::Rules { grammar, options } => self.compile_grammar(grammar, options.clone()),
+            Recipe::Rules { grammar, options } => self.compile_folded(grammar, options.clone()),
         }
     }
 }

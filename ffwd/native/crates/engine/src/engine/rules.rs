@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{culprit, CompileError, Compiled, Engine, Recipe};
-use ffwd_automaton::Swallowing;
+use ffwd_automaton::{after_values, Swallowing};
 use ffwd_automaton::{
     Grammar as AutomatonGrammar, Leaf, Program, RuleSchemas, Whitespace, Writing,
 };
@@ -54,12 +54,22 @@ impl Engine {
     ) -> Result<Compiled, CompileError> {
         let mut folded = grammar.clone();
         fold_regular(&mut folded).map_err(GrammarError::from)?;
+        self.compile_folded(&folded, options)
+    }
+
+    /// Compiles a grammar whose lexemes are folded. Folding them once more may give another grammar,
+    /// because rules are used less often then.
+    pub(super) fn compile_folded(
+        self: &Arc<Self>,
+        grammar: &Grammar,
+        options: GrammarOptions,
+    ) -> Result<Compiled, CompileError> {
         let known = options.clone();
-        let compiled = self.compile_as_it_is(&folded, options, false, Expansion::AsNeeded);
+        let compiled = self.compile_as_it_is(grammar, options, false, Expansion::AsNeeded);
         match compiled {
             Err(CompileError::Grammar(error)) if error.kind == GrammarErrorKind::Swallowed => {
-                let culprit = culprit::find(self, &folded, &known);
-                Err(culprit.map_or(error, |node| culprit::error(&folded, node)).into())
+                let culprit = culprit::find(self, grammar, &known);
+                Err(culprit.map_or(error, |node| culprit::error(grammar, node)).into())
             }
             compiled => compiled,
         }
@@ -157,9 +167,13 @@ impl Engine {
         // The search for reported parts uses rows, so they must exist.
         let eager_rows = eager_rows || !limits.is_empty() || symbols.has_values();
         let spans = spans_of(grammar, &expanded.graph);
+        let after_values =
+            after_values(&symbols, &leaves, &self.lexemes).map_err(GrammarError::from)?;
         let swallowing = Swallowing::of(&symbols, &leaves, &self.lexemes);
         let swallowing = swallowing.map_err(GrammarError::from)?;
-        let program = Arc::new(Program { symbols, leaves, spans, limits, eager_rows, swallowing });
+        let program =
+            Program { symbols, leaves, spans, limits, eager_rows, swallowing, after_values };
+        let program = Arc::new(program);
         self.compile(AutomatonGrammar::Rules { program, json }, recipe, "the grammar")
     }
 

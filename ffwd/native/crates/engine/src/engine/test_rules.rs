@@ -351,30 +351,66 @@ fn several_schemas_are_the_same_after_an_eviction() {
 
 /// A lexeme that consumes all that could follow it is a dead end, also if tokens that are taken as a
 /// whole lead there: one, several, or a text and one.
+/// Parts that consume nothing of what follows: a token, a text, a lazy terminal, a JSON value.
+fn part_that_ends_anywhere(grammar: &mut Grammar, kind: usize, scope: ScopeId) -> NodeId {
+    match kind {
+        0 => {
+            let items = [TokenItem::Ids(0, 150)].into();
+            let set = TokenSet { items, exclude: false, place: None };
+            grammar.add(Node::Tokens(set.into())).unwrap()
+        }
+        1 => grammar.text(Ast::literal("(")).unwrap(),
+        2 => grammar.text(rust_dialect::anchored("[xy]{1,2}|z").unwrap()).unwrap(),
+        3 => grammar.terminal(rust_dialect::anchored("[x-z]").unwrap(), scope, true).unwrap(),
+        4 => grammar.json(r#"{"type":"integer"}"#, None).unwrap(),
+        _ => grammar.json(r#"{"type":"array"}"#, None).unwrap(),
+    }
+}
+
 #[test]
-fn tokens_before_a_dead_end_are_not_offered() {
+fn parts_before_a_dead_end_are_not_offered() {
     let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
-    for (pattern, tokens) in [("", 1), ("", 2), ("x", 1), ("y+", 1), ("y+", 3)] {
+    let befores = [("", 1), ("", 2), ("x", 1), ("y+", 1), ("y+", 3)];
+    for (kind, (pattern, parts)) in (0..6).flat_map(|kind| befores.map(|before| (kind, before))) {
         let engine = engine(vocabulary(3, 200));
         let mut grammar = Grammar::new();
         let scope = grammar.add_scope();
-        let items = [TokenItem::Ids(0, 150)].into();
-        let set = TokenSet { items, exclude: false, place: None };
-        let any = grammar.add(Node::Tokens(set.into())).unwrap();
-        let any = grammar.repeat(any, tokens, Some(tokens)).unwrap();
+        let part = part_that_ends_anywhere(&mut grammar, kind, scope);
+        let part = grammar.repeat(part, parts, Some(parts)).unwrap();
         let word = rust_dialect::anchored("[a-c]+").unwrap();
         let word = grammar.terminal(word, scope, false).unwrap();
         let before = rust_dialect::anchored(pattern).unwrap();
         let before = grammar.terminal(before, scope, false).unwrap();
         let close = grammar.text(Ast::literal("a")).unwrap();
-        let dead = grammar.seq(vec![before, any, word, close]).unwrap();
+        let dead = grammar.seq(vec![before, part, word, close]).unwrap();
         let dead = grammar.repeat(dead, 0, None).unwrap();
         let ending = grammar.text(Ast::literal("b")).unwrap();
         grammar.start = Some(grammar.seq(vec![dead, ending]).unwrap());
         let compiled = compile(&engine, &grammar);
         for _ in 0..5 {
             let text = walk_and_compare(&compiled, &mut rng, 4, "dead ends");
-            assert_eq!(text.as_deref(), Some(&b"b"[..]), "{tokens} after {pattern:?}");
+            assert_eq!(text.as_deref(), Some(&b"b"[..]), "{kind}: {parts} after {pattern:?}");
+        }
+    }
+}
+
+#[test]
+fn tokens_go_past_the_end_of_a_value() {
+    let mut rng = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    let engine = engine(vocabulary(7, 400));
+    for schema in
+        [r#"{"type":"number"}"#, r#"{"type":["boolean","null"]}"#, r#"{"enum":[1,11,"a"]}"#]
+    {
+        for after in ["a", "1", "[a-c]*", "<b>", ""] {
+            let mut grammar = Grammar::new();
+            let value = grammar.json(schema, None).unwrap();
+            let text = grammar.text(rust_dialect::anchored(after).unwrap()).unwrap();
+            let pair = grammar.seq(vec![value, text]).unwrap();
+            grammar.start = Some(grammar.repeat(pair, 1, None).unwrap());
+            let compiled = compile(&engine, &grammar);
+            for _ in 0..5 {
+                walk_and_compare(&compiled, &mut rng, 12, schema);
+            }
         }
     }
 }

@@ -303,8 +303,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
             return Err(MALFORMED);
         }
     }
-    let known =
-        |id: u32| ((id as usize) < grammar.num_nodes()).then_some(NodeId(id)).ok_or(MALFORMED);
+    let known = |id: u32| {
+        let is_known = (id as usize) < grammar.num_nodes();
+        (is_known && !is_ignored(&grammar, NodeId(id))).then_some(NodeId(id)).ok_or(MALFORMED)
+    };
     let bodies: Vec<Option<NodeId>> =
         bodies.into_iter().map(|body| body.map(known).transpose()).collect::<Result<_, _>>()?;
     let start = reader.optional()?.map(known).transpose()?;
@@ -315,6 +317,15 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Grammar, SavedError> {
     }
     grammar.start = start;
     Ok(grammar)
+}
+
+/// Whether a node is ignored text, which is optional wherever it occurs.
+fn is_ignored(grammar: &Grammar, node: NodeId) -> bool {
+    const LEXING: Longest = Longest::Ignored;
+    matches!(
+        grammar.node(node),
+        Node::Lexeme(Lexeme { lexing: Lexing::Longest { lexing: LEXING, .. }, .. })
+    )
 }
 
 /// The notations of sources; others are called grammars.
@@ -348,7 +359,13 @@ fn read_node(
     before: u32,
 ) -> Result<Node, SavedError> {
     let below = |id: u32, end: usize| ((id as usize) < end).then_some(id).ok_or(MALFORMED);
-    let node = |reader: &mut Reader<'_>| Ok(NodeId(below(reader.small()?, before as usize)?));
+    let any = |reader: &mut Reader<'_>| -> Result<NodeId, SavedError> {
+        Ok(NodeId(below(reader.small()?, before as usize)?))
+    };
+    let node = |reader: &mut Reader<'_>| {
+        let node = any(reader)?;
+        (!is_ignored(grammar, node)).then_some(node).ok_or(MALFORMED)
+    };
     Ok(match reader.byte()? {
         tag @ (0 | 1) => {
             let parts: Arc<[NodeId]> = reader.list(node)?.into();
@@ -359,8 +376,8 @@ fn read_node(
             }
         }
         2 => {
-            let (inner, min, max) = (node(reader)?, reader.small()?, reader.optional()?);
-            if max.is_some_and(|max| max < min) {
+            let (inner, min, max) = (any(reader)?, reader.small()?, reader.optional()?);
+            if max.is_some_and(|max| max < min) || (min > 0 && is_ignored(grammar, inner)) {
                 return Err(MALFORMED);
             }
             Node::Repeat { inner, min, max }
