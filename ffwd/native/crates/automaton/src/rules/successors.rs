@@ -88,7 +88,7 @@ pub fn after_values(
 ) -> Result<ByteSet, LimitExceeded> {
     let is_json = |node: &NodeId| matches!(leaves.get(node), Some(Leaf::Json(_)));
     let mut after = FirstBytes { bytes: after_value(), ..FirstBytes::default() };
-    if !leaves.keys().any(|node| is_json(node)) {
+    if !leaves.keys().any(is_json) {
         return Ok(after.bytes);
     }
     let first = first_bytes(leaves, lexemes)?;
