@@ -21,6 +21,7 @@ from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
 from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.logprobs import Listing
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.preparing import EFFORTS, Effort, Preparer, Rendered, TooMuchEffort
@@ -286,6 +287,12 @@ class Endpoint:
             stream.close()
             server.scheduler.cancel(texts)
 
+    def _envelope(self, request: Request) -> Envelope:
+        loaded = self._server.loaded
+        wanted = request.num_top is not None
+        listing = Listing(loaded.tokenizer, chat=self._chat) if wanted else None
+        return Envelope(loaded.name, chat=self._chat, listing=listing)
+
     async def _whole(
         self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
     ) -> str:
@@ -295,19 +302,19 @@ class Endpoint:
             for news in await stream.take():
                 if isinstance(news.ending, ApiError):
                     raise news.ending
-                choices[news.index].add(news.deltas)
+                choices[news.index].add(news.deltas, news.tokens)
                 choices[news.index].ending = news.ending
             if first:
                 self._server.metrics.first_seconds.observe(time.monotonic() - began)
                 first = False
-        envelope = Envelope(self._server.loaded.name, chat=self._chat)
+        envelope = self._envelope(request)
         await reply.whole(200, encoded(envelope.whole(choices, texts[0].num_prompt)))
         return "200"
 
     async def _stream(
         self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
     ) -> str:
-        envelope = Envelope(self._server.loaded.name, chat=self._chat)
+        envelope = self._envelope(request)
         options = request.stream_options
         with_usage = options is not None and options.include_usage
         beside = {"usage": None} if with_usage else {}
@@ -334,7 +341,7 @@ class Endpoint:
                     return str(ending.status)
                 parts += [
                     event(chunk | beside)
-                    for chunk in envelope.chunks(news.index, news.deltas, ending)
+                    for chunk in envelope.chunks(news.index, news.deltas, ending, news.tokens)
                 ]
                 endings[news.index] = ending
             if parts:

@@ -3,6 +3,7 @@
 import random
 import string
 import uuid
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,6 +38,14 @@ class Delta:
     call_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the content, and where it begins in the output, in bytes."""
+
+    start: int
+    text: str
+
+
 class AnswerReader:
     """Reads the deltas of one answer off its matcher.
 
@@ -46,6 +55,7 @@ class AnswerReader:
         stops: Strings at which the text ends.
         tool_format: How calls are written.
         tools: The functions by name.
+        tracked: Whether `pieces` says where the content stands.
 
     """
 
@@ -57,6 +67,7 @@ class AnswerReader:
         stops: Sequence[str] = (),
         tool_format: ToolFormat | None = None,
         tools: Mapping[str, Mapping[str, Any]] | None = None,
+        tracked: bool = False,
     ) -> None:
         self._matcher = matcher
         # Events include the prefill of a text.
@@ -70,6 +81,8 @@ class AnswerReader:
         self._written: list[str] = []
         self._values: list[int] = []
         self._begin = 0
+        self._pieces: deque[Piece] | None = deque() if tracked else None
+        """The content that `pieces` has not returned."""
         self.num_calls = 0
         self.stopped = False
         """Whether a stop string has come."""
@@ -85,10 +98,25 @@ class AnswerReader:
             self._add(deltas, "content", self._stopping.flush().text)
         return deltas
 
+    def pieces(self, deltas: Sequence[Delta]) -> list[Piece]:
+        """Return the pieces that the content in deltas consists of; each delta is given once."""
+        left = sum(len(delta.text) for delta in deltas if delta.kind == "content")
+        found: list[Piece] = []
+        while left and self._pieces:
+            piece = self._pieces.popleft()
+            text, rest = piece.text[:left], piece.text[left:]
+            found.append(Piece(piece.start, text))
+            left -= len(text)
+            if rest:
+                self._pieces.appendleft(Piece(piece.start + len(text.encode()), rest))
+        return found
+
     def _of(self, event: Event, deltas: list[Delta]) -> None:
         kind, action = event.kind, event.action
         if kind == "content" and action == "delta":
             text = self._new(event)
+            if text and self._pieces is not None:
+                self._pieces.append(Piece(max(event.start, self._again), text))
             if self._stopping is not None:
                 output = self._stopping.step_batch(list(text.encode()))
                 text, self.stopped = output.text, output.stopped

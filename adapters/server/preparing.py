@@ -15,6 +15,7 @@ from ffwd.adapters.server.asking import Asked, Reader
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.logprobs import Scores
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.protocol import (
     ChatRequest,
@@ -311,6 +312,7 @@ class Preparer:
                         str(tool["function"].get("name")): tool["function"].get("parameters") or {}
                         for tool in asked.tools
                     },
+                    tracked=request.num_top is not None,
                 )
             except BAD_INPUT as error:
                 raise of_ffwd(error, "stop") from error
@@ -327,6 +329,7 @@ class Preparer:
                     index=index,
                     deadline=deadline,
                     heavy=effort == "any",
+                    scores=None if request.num_top is None else Scores(start, request.num_top),
                 )
             )
         return texts

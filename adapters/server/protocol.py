@@ -16,8 +16,7 @@ _IGNORED = frozenset(
 
 _REFUSED: dict[str, tuple[Any, str]] = {
     # Field: the value that is the same as none, and why another one is refused.
-    "top_logprobs": (0, "this server computes no probabilities of forced tokens"),
-    "prompt_logprobs": (None, "this server computes no probabilities of forced tokens"),
+    "prompt_logprobs": (None, "the tokens of prompts are not scored"),
     "logit_bias": ({}, "tokens are chosen by the model and the grammar only"),
     "presence_penalty": (0, "tokens are chosen by the model and the grammar only"),
     "frequency_penalty": (0, "tokens are chosen by the model and the grammar only"),
@@ -36,6 +35,8 @@ _REFUSED: dict[str, tuple[Any, str]] = {
 
 _Model = TypeVar("_Model", bound="AnyRequest")
 
+NumTop = Annotated[int, Field(ge=0, le=20)]
+"""How many of the likeliest tokens are listed."""
 Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
@@ -86,6 +87,11 @@ class Request(AnyRequest):
     `max_tokens`; true by default."""
 
     @property
+    def num_top(self) -> int | None:
+        """How many of the likeliest tokens are listed; None to list no tokens."""
+        return None
+
+    @property
     def stops(self) -> list[str]:
         """The stop strings."""
         return [self.stop] if isinstance(self.stop, str) else list(self.stop or ())
@@ -102,10 +108,17 @@ class ChatRequest(Request):
     parallel_tool_calls: bool | None = None
     modalities: list[Literal["text"]] | None = None
     reasoning_effort: str | None = None
+    logprobs: bool | None = None
+    top_logprobs: NumTop | None = None
     # As vLLM has them.
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     chat_template_kwargs: dict[str, Any] | None = None
+
+    @property
+    def num_top(self) -> int | None:
+        """How many of the likeliest tokens are listed; None to list no tokens."""
+        return (self.top_logprobs or 0) if self.logprobs else None
 
     @property
     def limit(self) -> int | None:
@@ -123,6 +136,12 @@ class CompletionRequest(Request):
 
     prompt: str | list[int]
     response_format: dict[str, Any] | None = None
+    logprobs: NumTop | None = None
+
+    @property
+    def num_top(self) -> int | None:
+        """How many of the likeliest tokens are listed; None to list no tokens."""
+        return self.logprobs
 
     @property
     def limit(self) -> int | None:
@@ -205,7 +224,13 @@ def read_chat(body: dict[str, Any]) -> ChatRequest:
     fields = _known(body)
     if (modalities := fields.get("modalities")) not in (None, ["text"]):
         raise unsupported("modalities", f"the server writes text, not {modalities!r}")
-    return _validated(ChatRequest, fields)
+    request = _validated(ChatRequest, fields)
+    if request.top_logprobs and not request.logprobs:
+        raise bad(
+            "`top_logprobs` is for answers with log probabilities: give `logprobs: true`",
+            param="top_logprobs",
+        )
+    return request
 
 
 def read_completion(body: dict[str, Any]) -> CompletionRequest:
@@ -256,11 +281,6 @@ def _known(body: dict[str, Any]) -> dict[str, Any]:
         # Until 2025 vLLM had a field for each constraint.
         if name.startswith("guided_") and name != "guided_decoding_backend":
             guided[name.removeprefix("guided_")] = value
-            continue
-        if name == "logprobs":
-            # False in a chat, a number in a completion.
-            if value is not False and value != 0:
-                raise unsupported(name, "this server computes no probabilities of forced tokens")
             continue
         if name in _REFUSED:
             nothing, reason = _REFUSED[name]

@@ -122,7 +122,7 @@ def test_bodies_that_are_no_request(http, data):
         ({"stop": ["a"] * 100}, "stop"),
         ({"stream": "yes"}, "stream"),
         ({"nonsense": 1}, "nonsense"),
-        ({"logprobs": True}, "logprobs"),
+        ({"logprobs": 2}, "logprobs"),
         ({"top_logprobs": 2}, "top_logprobs"),
         ({"logit_bias": {"5": 1}}, "logit_bias"),
         ({"presence_penalty": 0.5}, "presence_penalty"),
