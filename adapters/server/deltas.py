@@ -1,5 +1,6 @@
 """From the certain part of a text to the deltas of an answer."""
 
+import math
 import random
 import string
 import uuid
@@ -56,6 +57,7 @@ class AnswerReader:
         tool_format: How calls are written.
         tools: The functions by name.
         tracked: Whether `pieces` says where the content stands.
+        early_stops: Whether the whole text is searched for stops, or only what `stop_after` says.
 
     """
 
@@ -68,11 +70,15 @@ class AnswerReader:
         tool_format: ToolFormat | None = None,
         tools: Mapping[str, Mapping[str, Any]] | None = None,
         tracked: bool = False,
+        early_stops: bool = True,
     ) -> None:
         self._matcher = matcher
         # Events include the prefill of a text.
         self._again = len(start.prefill)
+        self._start = start
         self._stopping = StopSequenceDecoder(_BYTES, stop_strings=list(stops)) if stops else None
+        self._stop_from: float = 0 if early_stops else math.inf
+        """The first byte of the output that is searched for stops."""
         self._format = tool_format
         self._tools = tools or {}
         self._rewritten = tool_format is not None and not isinstance(
@@ -98,6 +104,23 @@ class AnswerReader:
             self._add(deltas, "content", self._stopping.flush().text)
         return deltas
 
+    def stop_after(self, tokens: Sequence[int]) -> None:
+        """Search for stops in the text behind the first tokens of the answer."""
+        spelled = self._start.vocabulary.token_bytes
+        # A prefix is written again.
+        begin = len(self._start.prefill) - len(self._start.prefix)
+        self._stop_from = begin + sum(len(spelled(token) or b"") for token in tokens)
+
+    def _searched(self, text: str, start: int) -> str:
+        """Return what is certain not to be a stop in text from a byte on, and in text before it."""
+        assert self._stopping is not None
+        data = text.encode()
+        early = data[: int(max(min(self._stop_from - start, len(data)), 0))]
+        before = early.decode(errors="ignore")
+        output = self._stopping.step_batch(list(text[len(before) :].encode()))
+        self.stopped = output.stopped
+        return before + output.text
+
     def pieces(self, deltas: Sequence[Delta]) -> list[Piece]:
         """Return the pieces that the content in deltas consists of; each delta is given once."""
         left = sum(len(delta.text) for delta in deltas if delta.kind == "content")
@@ -118,8 +141,7 @@ class AnswerReader:
             if text and self._pieces is not None:
                 self._pieces.append(Piece(max(event.start, self._again), text))
             if self._stopping is not None:
-                output = self._stopping.step_batch(list(text.encode()))
-                text, self.stopped = output.text, output.stopped
+                text = self._searched(text, max(event.start, self._again))
             self._add(deltas, "content", text)
         elif kind == "reasoning" and action == "delta":
             self._add(deltas, "reasoning", self._new(event))

@@ -13,10 +13,12 @@ import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
 from ffwd.adapters.server.deltas import AnswerReader
+from ffwd.adapters.server.ends import ends_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.logprobs import Scores
 from ffwd.adapters.server.options import ServerOptions
+from ffwd.adapters.server.penalties import adjustments_of
 from ffwd.adapters.server.protocol import (
     ChatRequest,
     CompletionRequest,
@@ -299,6 +301,14 @@ class Preparer:
         if effort == "small":
             # Other requests of its grammar find the built states.
             self._remember(rendered, "least")
+        vocabulary = self._loaded.vocabulary
+        ends = ends_of(
+            request,
+            eos=vocabulary.eos_token_ids,
+            vocab_size=vocabulary.vocab_size,
+            max_tokens=limit,
+            max_stops=self._options.max_stops,
+        )
         texts = []
         for index in range(request.n or 1):
             own = matcher.fork() if index else matcher
@@ -313,6 +323,7 @@ class Preparer:
                         for tool in asked.tools
                     },
                     tracked=request.num_top is not None,
+                    early_stops=not request.min_tokens,
                 )
             except BAD_INPUT as error:
                 raise of_ffwd(error, "stop") from error
@@ -330,6 +341,8 @@ class Preparer:
                     deadline=deadline,
                     heavy=effort == "any",
                     scores=None if request.num_top is None else Scores(start, request.num_top),
+                    ends=ends,
+                    adjustments=adjustments_of(request, vocabulary.vocab_size),
                 )
             )
         return texts

@@ -17,10 +17,6 @@ _IGNORED = frozenset(
 _REFUSED: dict[str, tuple[Any, str]] = {
     # Field: the value that is the same as none, and why another one is refused.
     "prompt_logprobs": (None, "the tokens of prompts are not scored"),
-    "logit_bias": ({}, "tokens are chosen by the model and the grammar only"),
-    "presence_penalty": (0, "tokens are chosen by the model and the grammar only"),
-    "frequency_penalty": (0, "tokens are chosen by the model and the grammar only"),
-    "repetition_penalty": (1, "tokens are chosen by the model and the grammar only"),
     "functions": ([], "it has been replaced by `tools`"),
     "function_call": (None, "it has been replaced by `tool_choice`"),
     "audio": (None, "the server writes text"),
@@ -30,6 +26,15 @@ _REFUSED: dict[str, tuple[Any, str]] = {
     "echo": (False, "the prompt is not repeated"),
     "suffix": (None, "the text is continued at its end only"),
     "use_beam_search": (False, "answers are sampled"),
+    "length_penalty": (1, "answers are sampled, without beams"),
+    "bad_words": ([], "give `logit_bias` for tokens, or a grammar"),
+    "allowed_token_ids": (None, "give a grammar"),
+    "include_stop_str_in_output": (False, "answers end before their stop string"),
+    "skip_special_tokens": (True, "answers have no control tokens"),
+    "spaces_between_special_tokens": (True, "answers have no control tokens"),
+    "return_token_ids": (False, "answers are text; /tokenize has the ids of a text"),
+    "return_tokens_as_token_ids": (False, "`logprobs` has the bytes of tokens"),
+    "logits_processors": (None, "give a grammar"),
     "moderation": (None, "the server has none"),
 }
 
@@ -37,6 +42,8 @@ _Model = TypeVar("_Model", bound="AnyRequest")
 
 NumTop = Annotated[int, Field(ge=0, le=20)]
 """How many of the likeliest tokens are listed."""
+Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
+Penalty = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
@@ -79,6 +86,13 @@ class Request(AnyRequest):
     seed: int | None = None
     n: Annotated[int, Field(ge=1)] | None = None
     stop: str | list[str] | None = None
+    logit_bias: dict[str, Bias] | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    min_tokens: Annotated[int, Field(ge=0)] | None = None
+    stop_token_ids: list[int] | None = None
+    ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     structured_outputs: StructuredOutputs | None = None

@@ -388,6 +388,9 @@ class Scheduler:
         logits = _rows(logits, rows)
         scoring = [row for row, text in enumerate(whole) if text.scores is not None]
         logs = distributions(_rows(logits, scoring)) if scoring else None
+        for row, text in enumerate(whole):
+            if text.adjustments is not None:
+                text.adjustments.apply(logits[row], text.ids, text.num_prompt)
         tokens = choose(
             logits,
             masks,

@@ -15,8 +15,10 @@ import torch
 import ffwd
 from ffwd import CompiledGrammar, Matcher
 from ffwd.adapters.server.deltas import AnswerReader
+from ffwd.adapters.server.ends import Ends
 from ffwd.adapters.server.errors import ApiError, internal, of_ffwd
 from ffwd.adapters.server.logprobs import Scored, Scores
+from ffwd.adapters.server.penalties import Adjustments
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Ending, News, Stream
 
@@ -49,6 +51,8 @@ class Text:
         heavy: Whether its grammar took much work already, so that no pass waits for its masks, and
             they are found behind those of others.
         scores: The log probabilities of its tokens, if they are asked for.
+        ends: Where it may end, if not only the grammar says so.
+        adjustments: Changes to its logits.
 
     """
 
@@ -67,6 +71,8 @@ class Text:
         deadline: float,
         heavy: bool = False,
         scores: Scores | None = None,
+        ends: Ends | None = None,
+        adjustments: Adjustments | None = None,
     ) -> None:
         self.ids = list(prompt_ids)
         self.num_prompt = len(self.ids)
@@ -90,6 +96,10 @@ class Text:
         self.finished = False
         self.forced = 0
         self.scores = scores
+        self.adjustments = adjustments
+        self._ends = ends
+        self._cut = False
+        """Whether a stop token came where the answer could not end."""
         self._reader = reader
         self._free = free
         self._named = named
@@ -139,14 +149,24 @@ class Text:
 
     def append(self, token: int, *, forced: bool) -> None:
         """Take a token."""
-        if not self.matcher.accept_token(token):
+        stops = self._ends is not None and self._ends.stop_at(token, self.num_tokens)
+        if not stops and not self.matcher.accept_token(token):
             raise RuntimeError(f"the grammar refuses token {token}, which its mask allows")
         self.ids.append(token)
         self.forced += forced
-        if self.matcher.is_terminated():
+        if self._ends is not None and self.num_tokens == self._ends.min_tokens:
+            self._reader.stop_after(self.ids[self.num_prompt :])
+        if stops:
+            self._reason, self._cut = "stop", not self.matcher.is_accepting()
+        elif self.matcher.is_terminated():
             self._reason = "stop"
         elif self.num_tokens >= self.max_tokens:
             self._reason = "length"
+
+    def restrict(self, mask: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+        """Change the mask of its next token as the request says where it may end."""
+        if self._ends is not None:
+            self._ends.restrict(mask, self.matcher, self.num_tokens)
 
     def force(self) -> None:
         """Accept the forced tokens."""
@@ -195,7 +215,7 @@ class Text:
             self.stream.push(News(self.index, [], error))
 
     def _finish_reason(self, reason: str) -> str:
-        if reason == "length" or self._reader.stopped:
+        if reason == "length" or self._reader.stopped or self._cut:
             return reason
         if self._reader.num_calls and not self._named:
             return "tool_calls"
@@ -255,6 +275,8 @@ def _fill(texts: list[Text]) -> None:
             with _Guard(text):
                 text.matcher.fill_bitmask(bits, row)
     for row, text in enumerate(texts):
+        with _Guard(text):
+            text.restrict(bits[row])
         text.mask = bits[row]
 
 
