@@ -367,7 +367,7 @@ REQUESTS: Mapping[str, Callable[[], object]] = {
     "two ways": lambda: read_chat(
         {**ASKED, "guided_regex": "a", "structured_outputs": {"regex": "b"}}
     ),
-    "several prompts": lambda: read_completion({"model": "m", "prompt": ["a", "b"]}),
+    "several prompts": lambda: read_completion({"model": "m", "prompt": ["a", 3]}),
 }
 
 

@@ -308,7 +308,7 @@ class Endpoint:
                 self._server.metrics.first_seconds.observe(time.monotonic() - began)
                 first = False
         envelope = self._envelope(request)
-        await reply.whole(200, encoded(envelope.whole(choices, texts[0].num_prompt)))
+        await reply.whole(200, encoded(envelope.whole(choices, _num_prompt(request, texts))))
         return "200"
 
     async def _stream(
@@ -346,9 +346,14 @@ class Endpoint:
                 endings[news.index] = ending
             if parts:
                 await reply.more(b"".join(parts))
-        tail = [event(envelope.last(endings, texts[0].num_prompt))] if with_usage else []
+        tail = [event(envelope.last(endings, _num_prompt(request, texts)))] if with_usage else []
         await reply.more(b"".join([*tail, DONE]), last=True)
         return "200"
+
+
+def _num_prompt(request: Request, texts: list[Text]) -> int:
+    """Return how many tokens the prompts have; several texts may share one."""
+    return sum(text.num_prompt for text in texts[:: request.n or 1])
 
 
 class _ClientTooSlow(Exception):  # noqa: N818 - the client's fault, and nobody's error

@@ -18,6 +18,7 @@ class ServerOptions:
         max_batch: How many answers are written at the same time.
         max_queue: How many requests may wait for that; one more is answered with 429.
         max_n: The largest `n` of a request.
+        max_texts: How many texts a request for completions may ask for: `n` for each prompt.
         max_body_bytes: The longest body of a request.
         max_prompt_values: How many values (messages, parts, fields, items of tools) a prompt may be
             rendered from; one more is answered with 413.
@@ -51,6 +52,7 @@ class ServerOptions:
     max_batch: int = 64
     max_queue: int = 256
     max_n: int = 8
+    max_texts: int = 64
     max_body_bytes: int = 4 << 20
     max_prompt_values: int = 1 << 16
     max_tools: int = 128

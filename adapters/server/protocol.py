@@ -148,9 +148,17 @@ class ChatRequest(Request):
 class CompletionRequest(Request):
     """The body of `/v1/completions`."""
 
-    prompt: str | list[int]
+    prompt: str | list[int] | list[str] | list[list[int]]
     response_format: dict[str, Any] | None = None
     logprobs: NumTop | None = None
+
+    @property
+    def prompts(self) -> list[tuple[str, str | list[int]]]:
+        """The prompts, each with the name of its field."""
+        several = self.prompt
+        if isinstance(several, str) or not several or isinstance(several[0], int):
+            return [("prompt", several)]  # type: ignore[list-item]
+        return [(f"prompt[{place}]", each) for place, each in enumerate(several)]  # type: ignore[misc]
 
     @property
     def num_top(self) -> int | None:
@@ -251,15 +259,16 @@ def read_completion(body: dict[str, Any]) -> CompletionRequest:
     """Return the request of a completion; errors are those of `read_chat`."""
     fields = _known(body)
     prompt = fields.get("prompt")
-    if isinstance(prompt, list) and any(isinstance(part, (str, list)) for part in prompt):
-        if len(prompt) > 1:
-            raise bad(
-                f"`prompt` is a list of {len(prompt)} prompts, and this server continues one text "
-                "a request: send a request for each, as a string or a list of token ids",
-                param="prompt",
-                code="unsupported_value",
-            )
-        fields["prompt"] = prompt[0]
+    parts = prompt if isinstance(prompt, list) else []
+    kinds = [_KINDS.get(type(part), "an object") for part in parts]
+    other = next((place for place, kind in enumerate(kinds) if kind != kinds[0]), None)
+    if other is not None:
+        raise bad(
+            f"`prompt[{other}]` is {kinds[other]} and `prompt[0]` is {kinds[0]}: give strings, or "
+            "lists of token ids, or the token ids of one prompt",
+            param=f"prompt[{other}]",
+            code="invalid_value",
+        )
     return _validated(CompletionRequest, fields)
 
 

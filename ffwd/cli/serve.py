@@ -47,6 +47,12 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     help="Tokens of an answer where the request does not say.",
 )
 @click.option(
+    "--max-texts",
+    default=64,
+    type=click.IntRange(1),
+    help="Prompts of a completion, times its `n`.",
+)
+@click.option(
     "--max-body-bytes", default=4 << 20, type=click.IntRange(1), help="The longest request."
 )
 @click.option(
@@ -121,6 +127,7 @@ def serve(
     max_batch: int,
     max_queue: int,
     default_max_tokens: int,
+    max_texts: int,
     max_body_bytes: int,
     max_prompt_values: int,
     deadline: float,
@@ -156,6 +163,7 @@ def serve(
         max_batch=max_batch,
         max_queue=max_queue,
         default_max_tokens=default_max_tokens,
+        max_texts=max_texts,
         max_body_bytes=max_body_bytes,
         max_prompt_values=max_prompt_values,
         deadline=deadline,
