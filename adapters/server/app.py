@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 import ffwd
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
+from ffwd.adapters.server.cors import cors
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
 from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
@@ -599,6 +600,7 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
             Route("/health", health),
             Route("/metrics", plain(metrics)),
         ],
+        middleware=cors(server.options.cors_origins),
         lifespan=lifespan,
         exception_handlers={404: not_found, 405: not_allowed},
     )

@@ -1,5 +1,6 @@
 """The options of a server."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from ffwd.grammar import Writing
 
 DEFAULT_LIMITS = Limits()
 DEFAULT_WRITING = Writing()
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,12 @@ class ServerOptions:
             fields of a chat request that constrain its answer.
         shutdown_grace: Seconds that answers in progress have when the server is told to stop.
         api_key: What clients must give as a bearer token; None for anybody.
+        cors_origins: The origins whose pages browsers let use the server, such as
+            `https://chat.example`; `*` for all.
         protect_metrics: Whether `/metrics` needs the key as well.
+
+    Raises:
+        ValueError: An origin is none, so no browser would ever send it.
 
     """
 
@@ -71,4 +78,14 @@ class ServerOptions:
     warm: Path | None = None
     shutdown_grace: float = 30.0
     api_key: str | None = None
+    cors_origins: tuple[str, ...] = ()
     protect_metrics: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the origins."""
+        for origin in self.cors_origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"{origin!r} is not an origin: give a scheme and a host in lower case, with its"
+                    " port and without a path, such as http://localhost:3000, or * for all"
+                )

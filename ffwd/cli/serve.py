@@ -106,6 +106,12 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     show_envvar=True,
     help="What clients must give.  [default: nothing]",
 )
+@click.option(
+    "--cors-origin",
+    "cors_origins",
+    multiple=True,
+    help="An origin whose pages may use the server, or *; repeatable.  [default: none]",
+)
 @click.option("--protect-metrics", is_flag=True, help="Have /metrics need the key, too.")
 @click.option(
     "--log-level",
@@ -139,6 +145,7 @@ def serve(
     warm: Path | None,
     threads: int | None,
     api_key: str | None,
+    cors_origins: tuple[str, ...],
     protect_metrics: bool,
     log_level: str,
     writing: Writing,
@@ -159,26 +166,30 @@ def serve(
         raise Failure(message, exit_code=exits.MISSING, kind="MissingPackage") from None
     if threads is not None:
         torch.set_num_threads(threads)
-    options = ServerOptions(
-        max_batch=max_batch,
-        max_queue=max_queue,
-        default_max_tokens=default_max_tokens,
-        max_texts=max_texts,
-        max_body_bytes=max_body_bytes,
-        max_prompt_values=max_prompt_values,
-        deadline=deadline,
-        shutdown_grace=shutdown_grace,
-        grammar_cache_bytes=grammar_cache_mb << 20,
-        limits=Limits(
-            source_bytes=max_grammar_bytes,
-            compile_seconds=max_compile_seconds,
-            call_seconds=max_mask_seconds,
-        ),
-        writing=writing,
-        warm=warm,
-        api_key=api_key,
-        protect_metrics=protect_metrics,
-    )
+    try:
+        options = ServerOptions(
+            max_batch=max_batch,
+            max_queue=max_queue,
+            default_max_tokens=default_max_tokens,
+            max_texts=max_texts,
+            max_body_bytes=max_body_bytes,
+            max_prompt_values=max_prompt_values,
+            deadline=deadline,
+            shutdown_grace=shutdown_grace,
+            grammar_cache_bytes=grammar_cache_mb << 20,
+            limits=Limits(
+                source_bytes=max_grammar_bytes,
+                compile_seconds=max_compile_seconds,
+                call_seconds=max_mask_seconds,
+            ),
+            writing=writing,
+            warm=warm,
+            api_key=api_key,
+            cors_origins=cors_origins,
+            protect_metrics=protect_metrics,
+        )
+    except ValueError as error:
+        raise Failure(str(error), exit_code=exits.USAGE, kind="ValueError") from None
     try:
         loaded = load_model(
             model,
