@@ -1,7 +1,6 @@
 """The ASGI application: routes, and one request from its body to its last byte."""
 
 import asyncio
-import hmac
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -20,6 +19,7 @@ import ffwd
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
 from ffwd.adapters.server.cors import cors
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
+from ffwd.adapters.server.keys import Account, Keys, Use
 from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.logprobs import Listing
@@ -104,6 +104,7 @@ class Server:
                 logger=_log,
             )
         )
+        self.keys = Keys(options.api_key, options.api_keys)
         self.num_open = 0
         self.stopping = False
         cache = self.preparer.cache
@@ -127,6 +128,10 @@ class Server:
         for lane in self._lanes:
             lane.shutdown(wait=False, cancel_futures=True)
         self.preparer.cache.close()
+
+    def account(self, scope: Scope) -> Account:
+        """Return the account of a request's key; raise an `ApiError` if it has none."""
+        return self.keys.account(dict(scope["headers"]).get(b"authorization", b""))
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -231,9 +236,9 @@ class Endpoint:
     async def _guarded(self, scope: Scope, receive: Receive, reply: "_Reply", began: float) -> str:
         server = self._server
         try:
-            _authorise(scope, server.options.api_key)
-            with server.opened():
-                return await self._work(scope, receive, reply, began)
+            account = server.account(scope)
+            with server.opened(), Use(account) as use:
+                return await self._work(scope, receive, reply, began, use)
         except ApiError as error:
             return await reply.error(error)
         except _ClientTooSlow:
@@ -243,11 +248,13 @@ class Endpoint:
             _log.exception("a request failed")
             return await reply.error(internal(error))
 
-    async def _work(self, scope: Scope, receive: Receive, reply: "_Reply", began: float) -> str:
+    async def _work(
+        self, scope: Scope, receive: Receive, reply: "_Reply", began: float, use: Use
+    ) -> str:
         body = await _body(scope, receive, self._server.options)
         if body is None:
             return "cancelled"
-        work = asyncio.ensure_future(self._answer(body, reply, began))
+        work = asyncio.ensure_future(self._answer(body, reply, began, use))
         gone = asyncio.ensure_future(_gone(receive))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -259,7 +266,7 @@ class Endpoint:
                 task.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
 
-    async def _answer(self, body: bytes, reply: "_Reply", began: float) -> str:
+    async def _answer(self, body: bytes, reply: "_Reply", began: float, use: Use) -> str:
         server = self._server
         loop = asyncio.get_running_loop()
         deadline = began + server.options.deadline
@@ -274,6 +281,11 @@ class Endpoint:
             rendered = await server.render(self._render, request, heavy=heavy)
             texts = await server.texts(rendered, stream, deadline)
             server.metrics.compile_seconds.observe(time.perf_counter() - began_here)
+            num_prompt = _num_prompt(request, texts)
+            use.reserve(
+                num_prompt + sum(text.max_tokens for text in texts),
+                lambda: num_prompt + sum(text.num_tokens for text in texts),
+            )
             server.scheduler.submit(texts)
             # From here on the scheduler looks at the deadline.
             timer.cancel()
@@ -287,6 +299,7 @@ class Endpoint:
             timer.cancel()
             stream.close()
             server.scheduler.cancel(texts)
+            use.close()
 
     def _envelope(self, request: Request) -> Envelope:
         loaded = self._server.loaded
@@ -429,19 +442,6 @@ class _Reply:
 _SLOW = "slow"
 
 
-def _authorise(scope: Scope, key: str | None) -> None:
-    if key is None:
-        return
-    given = dict(scope["headers"]).get(b"authorization", b"")
-    if not hmac.compare_digest(given, b"Bearer " + key.encode()):
-        raise ApiError(
-            401,
-            "the API key is missing or wrong",
-            kind="authentication_error",
-            code="invalid_api_key",
-        )
-
-
 async def _body(scope: Scope, receive: Receive, options: ServerOptions) -> bytes | None:
     """Return the request's body; None if the client is gone."""
     limit = options.max_body_bytes
@@ -518,16 +518,16 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         return handle
 
     async def models(request: HttpRequest) -> Response:
-        _authorise(request.scope, server.options.api_key)
+        server.account(request.scope)
         return _json({"object": "list", "data": [_model(loaded)]})
 
     async def model(request: HttpRequest) -> Response:
-        _authorise(request.scope, server.options.api_key)
+        server.account(request.scope)
         server.check_model(request.path_params["name"])
         return _json(_model(loaded))
 
     async def version(request: HttpRequest) -> Response:
-        _authorise(request.scope, server.options.api_key)
+        server.account(request.scope)
         return _json({"version": ffwd.__version__})
 
     def without_model(
@@ -536,8 +536,8 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         """Return a route whose answer takes no step of the model."""
 
         async def handle(request: HttpRequest) -> Response:
-            _authorise(request.scope, server.options.api_key)
-            with server.opened():
+            account = server.account(request.scope)
+            with server.opened(), Use(account):
                 body = await _body(request.scope, request.receive, server.options)
                 if body is None:
                     return Response(status_code=204)
@@ -558,7 +558,7 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
 
     async def metrics(request: HttpRequest) -> Response:
         if server.options.protect_metrics:
-            _authorise(request.scope, server.options.api_key)
+            server.account(request.scope)
         return Response(server.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     async def not_found(request: HttpRequest, error: Exception) -> Response:

@@ -1,10 +1,11 @@
 """The options of a server."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffwd import Limits
+from ffwd.adapters.server.keys import ApiKey
 from ffwd.grammar import Writing
 
 DEFAULT_LIMITS = Limits()
@@ -47,12 +48,14 @@ class ServerOptions:
             fields of a chat request that constrain its answer.
         shutdown_grace: Seconds that answers in progress have when the server is told to stop.
         api_key: What clients must give as a bearer token; None for anybody.
+        api_keys: Keys with limits, from `read_api_keys`; `api_key` may be given beside them.
         cors_origins: The origins whose pages browsers let use the server, such as
             `https://chat.example`; `*` for all.
         protect_metrics: Whether `/metrics` needs the key as well.
 
     Raises:
-        ValueError: An origin is none, so no browser would ever send it.
+        ValueError: An origin is none, so no browser would ever send it; or `api_key` is in
+            `api_keys`.
 
     """
 
@@ -77,12 +80,15 @@ class ServerOptions:
     writing: Writing = DEFAULT_WRITING
     warm: Path | None = None
     shutdown_grace: float = 30.0
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    api_keys: tuple[ApiKey, ...] = ()
     cors_origins: tuple[str, ...] = ()
     protect_metrics: bool = False
 
     def __post_init__(self) -> None:
-        """Check the origins."""
+        """Check origins and keys."""
+        if self.api_key is not None and self.api_key in {key.key for key in self.api_keys}:
+            raise ValueError("`api_key`, which has no limits, is one of the keys in `api_keys`")
         for origin in self.cors_origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 raise ValueError(

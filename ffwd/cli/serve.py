@@ -107,6 +107,11 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     help="What clients must give.  [default: nothing]",
 )
 @click.option(
+    "--api-keys",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of keys with limits, in JSON Lines.  [default: nothing]",
+)
+@click.option(
     "--cors-origin",
     "cors_origins",
     multiple=True,
@@ -145,6 +150,7 @@ def serve(
     warm: Path | None,
     threads: int | None,
     api_key: str | None,
+    api_keys: Path | None,
     cors_origins: tuple[str, ...],
     protect_metrics: bool,
     log_level: str,
@@ -160,7 +166,13 @@ def serve(
     try:
         import torch
 
-        from ffwd.adapters.server import ServerOptions, WarmingError, load_model, run
+        from ffwd.adapters.server import (
+            ServerOptions,
+            WarmingError,
+            load_model,
+            read_api_keys,
+            run,
+        )
     except ImportError as error:
         message = _NEEDED.format(error)
         raise Failure(message, exit_code=exits.MISSING, kind="MissingPackage") from None
@@ -185,11 +197,13 @@ def serve(
             writing=writing,
             warm=warm,
             api_key=api_key,
+            api_keys=() if api_keys is None else read_api_keys(api_keys),
             cors_origins=cors_origins,
             protect_metrics=protect_metrics,
         )
-    except ValueError as error:
-        raise Failure(str(error), exit_code=exits.USAGE, kind="ValueError") from None
+    except (FfwdError, ValueError) as error:
+        kind = type(error).__name__
+        raise Failure(str(error), exit_code=exits.USAGE, kind=kind) from None
     try:
         loaded = load_model(
             model,
