@@ -3,9 +3,11 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from ffwd import Limits
 from ffwd.adapters.server.keys import ApiKey
+from ffwd.adapters.server.tool_marks import Strictness
 from ffwd.grammar import Writing
 
 DEFAULT_LIMITS = Limits()
@@ -44,6 +46,9 @@ class ServerOptions:
         grammar_cache_bytes: How much memory the compiled grammars that are kept may have.
         limits: What one grammar may use.
         writing: How the JSON of answers is written.
+        tool_strictness: Which arguments of calls follow their schema if the model decides whether
+            it calls: "auto": those without `strict: false`; "always": all; "strict": those with
+            `strict: true`; "off": none.
         warm: A file of grammars that are compiled at the start, in JSON Lines; each line has the
             fields of a chat request that constrain its answer.
         shutdown_grace: Seconds that answers in progress have when the server is told to stop.
@@ -54,8 +59,8 @@ class ServerOptions:
         protect_metrics: Whether `/metrics` needs the key as well.
 
     Raises:
-        ValueError: An origin is none, so no browser would ever send it; or `api_key` is in
-            `api_keys`.
+        ValueError: An origin is none, so no browser would ever send it; `api_key` is in `api_keys`;
+            or there is no such strictness.
 
     """
 
@@ -78,6 +83,7 @@ class ServerOptions:
     grammar_cache_bytes: int = 1 << 30
     limits: Limits = DEFAULT_LIMITS
     writing: Writing = DEFAULT_WRITING
+    tool_strictness: Strictness = "auto"
     warm: Path | None = None
     shutdown_grace: float = 30.0
     api_key: str | None = field(default=None, repr=False)
@@ -86,7 +92,12 @@ class ServerOptions:
     protect_metrics: bool = False
 
     def __post_init__(self) -> None:
-        """Check origins and keys."""
+        """Check origins, keys and strictness."""
+        if self.tool_strictness not in get_args(Strictness):
+            raise ValueError(
+                f"`tool_strictness` is {self.tool_strictness!r}: give one of "
+                f"{', '.join(get_args(Strictness))}"
+            )
         if self.api_key is not None and self.api_key in {key.key for key in self.api_keys}:
             raise ValueError("`api_key`, which has no limits, is one of the keys in `api_keys`")
         for origin in self.cors_origins:

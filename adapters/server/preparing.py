@@ -30,6 +30,7 @@ from ffwd.adapters.server.protocol import (
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
+from ffwd.adapters.server.tool_marks import with_strictness, without_marks
 from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.metrics import GrammarMetrics
 from ffwd.adapters.shared.requests import GrammarRequest
@@ -179,7 +180,7 @@ class Preparer:
         asked = Asked(
             response_format=request.response_format,
             structured=request.structured_outputs,
-            tools=tools,
+            tools=with_strictness(tools, request.tool_choice, self._options.tool_strictness),
             tool_choice=request.tool_choice,
             parallel=request.parallel_tool_calls is not False,
         )
@@ -469,7 +470,7 @@ class Preparer:
             return template.render(
                 messages,
                 tokenizer=self._loaded.tokenizer,
-                tools=list(tools) or None,
+                tools=without_marks(tools) or None,
                 add_generation_prompt=request.add_generation_prompt and not going_on,
                 continue_final_message=going_on,
                 **variables,

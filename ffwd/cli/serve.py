@@ -1,6 +1,7 @@
 """`ffwd serve MODEL`: a model of transformers behind OpenAI's interface."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -37,6 +38,13 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
 )
 @click.option(
     "--tool-format", help="One of ffwd.tools.FORMATS.  [default: what the template shows]"
+)
+@click.option(
+    "--tool-strictness",
+    default="auto",
+    type=click.Choice(["auto", "always", "strict", "off"]),
+    help="Which arguments follow their schema if the model decides whether it calls: those of"
+    " functions without `strict: false`, all, those with `strict: true`, none.",
 )
 @click.option("--max-batch", default=64, type=click.IntRange(1), help="Answers at the same time.")
 @click.option("--max-queue", default=256, type=click.IntRange(0), help="Requests that may wait.")
@@ -135,6 +143,7 @@ def serve(
     max_cached_tokens: int | None,
     chat_template: Path | None,
     tool_format: str | None,
+    tool_strictness: Literal["auto", "always", "strict", "off"],
     max_batch: int,
     max_queue: int,
     default_max_tokens: int,
@@ -180,6 +189,7 @@ def serve(
         torch.set_num_threads(threads)
     try:
         options = ServerOptions(
+            tool_strictness=tool_strictness,
             max_batch=max_batch,
             max_queue=max_queue,
             default_max_tokens=default_max_tokens,
