@@ -25,7 +25,7 @@ class Ends:
         eos: The end tokens of the vocabulary.
         stops: Further ones.
         min_tokens: The number of tokens before which none of them may come.
-        ignore_eos: Whether an end token comes only if nothing else can.
+        ignore_eos: Whether an end token that is not in `stops` comes only if nothing else can.
 
     """
 
@@ -39,7 +39,7 @@ class Ends:
     ) -> None:
         self.min_tokens = min_tokens
         self._eos = frozenset(eos)
-        self._stops = frozenset(stops) - self._eos
+        self._stops = frozenset(stops)
         self._ignored = ignore_eos
 
     def stop_at(self, token: int, num_tokens: int) -> bool:
@@ -50,9 +50,11 @@ class Ends:
         """Change the mask of the token behind `num_tokens` others."""
         words = mask.view(np.uint32)
         early = num_tokens < self.min_tokens
-        hidden = (self._eos if early or self._ignored else frozenset()) | (
-            self._stops if early else frozenset()
-        )
+        hidden: frozenset[int] = frozenset()
+        if early:
+            hidden = self._eos | self._stops
+        elif self._ignored:
+            hidden = self._eos - self._stops
         if self._stops and not early and matcher.is_accepting():
             for token in self._stops:
                 words[token // _BITS] |= np.uint32(1 << token % _BITS)

@@ -4,7 +4,6 @@ The mask comes after them, so they never allow a token that the grammar forbids.
 logits finite, so they never forbid the last token that it allows.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -12,6 +11,9 @@ import torch
 from ffwd.adapters.logits import to_device
 from ffwd.adapters.server.errors import bad
 from ffwd.adapters.server.protocol import Request
+
+_MOST = 1024
+"""The number of tokens in a `logit_bias`."""
 
 
 class Adjustments:
@@ -38,10 +40,7 @@ class Adjustments:
         self._presence = presence
         self._frequency = frequency
         self._repetition = repetition
-        self._counts: Counter[int] = Counter()
-        self._prompt: frozenset[int] = frozenset()
-        self._read = 0
-        """How many of the ids are counted."""
+        self._state: _State | None = None
 
     @property
     def changes(self) -> bool:
@@ -51,28 +50,52 @@ class Adjustments:
     @torch.inference_mode()
     def apply(self, logits: torch.Tensor, ids: Sequence[int], num_prompt: int) -> None:
         """Change the logits after `ids` in place; the first `num_prompt` of them are the prompt."""
-        if not self._read:
-            self._prompt = frozenset(ids[:num_prompt])
-            self._read = num_prompt
-        self._counts.update(ids[self._read :])
-        self._read = len(ids)
-        repeated = self._prompt if self._repetition != 1 else frozenset()
-        tokens = sorted(self._bias.keys() | self._counts.keys() | repeated)
-        if not tokens:
-            return
-        place = to_device(torch.tensor(tokens), logits.device)
-        counts = [self._counts[token] for token in tokens]
-        less = [self._frequency * n + self._presence * (n > 0) for n in counts]
-        bias = [self._bias.get(token, 0.0) for token in tokens]
-        seen = [n > 0 or token in repeated for n, token in zip(counts, tokens, strict=True)]
-        scale = [self._repetition if found else 1.0 for found in seen]
-        numbers = to_device(torch.tensor([bias, scale, less], dtype=torch.double), logits.device)
-        before = logits[place]
-        after = before.double() + numbers[0]
-        after = torch.where(after > 0, after / numbers[1], after * numbers[1]) - numbers[2]
+        if self._state is None:
+            self._state = _State(logits, self._bias, ids[:num_prompt])
+        state = self._state
+        state.count(ids)
+        # In double precision: a tiny divisor would be 0 in single precision.
+        changed = logits.double() + state.bias
+        scaled = torch.where(changed > 0, changed / self._repetition, changed * self._repetition)
+        changed = torch.where(state.seen, scaled, changed)
+        changed -= self._frequency * state.counts + self._presence * (state.counts > 0)
         largest = torch.finfo(logits.dtype).max
-        after = after.clamp(-largest, largest).to(logits.dtype)
-        logits[place] = torch.where(torch.isfinite(before), after, before)
+        changed = changed.clamp(-largest, largest).to(logits.dtype)
+        logits.copy_(torch.where(torch.isfinite(logits), changed, logits))
+
+
+class _State:
+    """What one text has had, for each token of the vocabulary, on the device of the logits.
+
+    Args:
+        logits: A row of them.
+        bias: By token, what is added.
+        prompt: The ids of the prompt.
+
+    """
+
+    def __init__(
+        self, logits: torch.Tensor, bias: Mapping[int, float], prompt: Sequence[int]
+    ) -> None:
+        self.counts = torch.zeros_like(logits)
+        self.seen = torch.zeros_like(logits, dtype=torch.bool)
+        self.bias = torch.zeros_like(logits)
+        self._read = len(prompt)
+        self.seen[self._there(prompt)] = True
+        if bias:
+            values = torch.tensor(list(bias.values()), dtype=logits.dtype)
+            self.bias[self._there(list(bias))] = to_device(values, logits.device)
+
+    def count(self, ids: Sequence[int]) -> None:
+        """Count those of the ids that are not counted yet."""
+        if self._read < len(ids):
+            there = self._there(ids[self._read :])
+            self.counts.index_add_(0, there, torch.ones_like(there, dtype=self.counts.dtype))
+            self.seen[there] = True
+            self._read = len(ids)
+
+    def _there(self, ids: Sequence[int]) -> torch.Tensor:
+        return to_device(torch.tensor(ids, dtype=torch.long), self.counts.device)
 
 
 def adjustments_of(request: Request, vocab_size: int) -> Adjustments | None:
@@ -92,6 +115,12 @@ def adjustments_of(request: Request, vocab_size: int) -> Adjustments | None:
 
 
 def _bias(given: Mapping[str, float], vocab_size: int) -> dict[int, float]:
+    if len(given) > _MOST:
+        raise bad(
+            f"`logit_bias` has {len(given)} tokens; this server takes {_MOST}: give a grammar to "
+            "exclude many tokens",
+            param="logit_bias",
+        )
     bias: dict[int, float] = {}
     for name, value in given.items():
         # An id as JSON writes it: no other string means the same one.

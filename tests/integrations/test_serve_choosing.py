@@ -209,6 +209,8 @@ def test_min_tokens(ask):
 
 def test_ignore_eos(ask):
     assert ask(ignore_eos=True, **ENDS)[1:] == ("length", 30)
+    # A stop token ends it, whichever it is.
+    assert ask(ignore_eos=True, stop_token_ids=[END], **ENDS)[1:] == ("stop", 1)
     content, reason, _ = ask(ignore_eos=True, regex="[ab]{2,9}", **ENDS)
     assert re.fullmatch("[ab]{9}", content)
     assert reason == "stop"
@@ -307,6 +309,7 @@ def test_stop_strings_behind_min_tokens(ask):
         ({"logit_bias": {"5": 101}}, "logit_bias"),
         ({"logit_bias": {"5": "1"}}, "logit_bias"),
         ({"logit_bias": [5]}, "logit_bias"),
+        ({"logit_bias": {str(token): 1 for token in range(1025)}}, "logit_bias"),
         ({"presence_penalty": 2.5}, "presence_penalty"),
         ({"frequency_penalty": -2.5}, "frequency_penalty"),
         ({"frequency_penalty": "1"}, "frequency_penalty"),
