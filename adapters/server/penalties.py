@@ -65,7 +65,7 @@ class Adjustments:
 
 
 class _State:
-    """What one text has had, for each token of the vocabulary, on the device of the logits.
+    """The tokens that one text has had, as rows beside its logits, on their device.
 
     Args:
         logits: A row of them.

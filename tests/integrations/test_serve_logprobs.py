@@ -1,5 +1,6 @@
 """Log probabilities of answers: the model's own, of forced tokens too, whole and streamed."""
 
+import concurrent.futures
 import json
 import threading
 
@@ -179,6 +180,30 @@ def test_an_answer_that_was_begun(ask):
     text = b"".join(bytes(entry.bytes) for entry in choice.logprobs.content)
     assert text.decode().endswith(choice.message.content)
     json.loads(begun + choice.message.content)
+
+
+def test_beside_others(ask):
+    """In one batch with answers of other lengths, and with some whose tokens are not listed."""
+    kinds = [
+        {"response_format": schema_format(COLOURS), "top_logprobs": 1},
+        {"extra_body": {"structured_outputs": {"choice": ["A long text without any choice."]}}},
+        {"logprobs": False, "response_format": schema_format(COLOURS)},
+        {"max_tokens": 25, "frequency_penalty": 1.0, "top_logprobs": 20},
+        {"logprobs": False, "max_tokens": 25},
+        {"tools": TOOLS, "tool_choice": "required", "max_tokens": 100},
+    ]
+    alone = [ask(**kind).choices[0] for kind in kinds]
+    with concurrent.futures.ThreadPoolExecutor(18) as pool:
+        together = list(pool.map(lambda kind: ask(**kind).choices[0], kinds * 3))
+    for one, other in zip(alone * 3, together, strict=True):
+        assert one.message.content == other.message.content
+        assert (one.logprobs is None) == (other.logprobs is None)
+        if one.logprobs is None:
+            continue
+        for a, b in zip(one.logprobs.content, other.logprobs.content, strict=True):
+            assert a.bytes == b.bytes
+            assert a.logprob == pytest.approx(b.logprob, abs=1e-3)
+            assert len(a.top_logprobs) == len(b.top_logprobs)
 
 
 @pytest.mark.parametrize("stream", [False, True])
