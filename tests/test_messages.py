@@ -363,11 +363,11 @@ REQUESTS: Mapping[str, Callable[[], object]] = {
     "unknown field": lambda: read_chat({**ASKED, "temprature": 1}),
     "missing field": lambda: read_chat({"model": "m"}),
     "modalities": lambda: read_chat({**ASKED, "modalities": ["audio"]}),
-    "logprobs": lambda: read_chat({**ASKED, "logprobs": True}),
+    "logprobs": lambda: read_chat({**ASKED, "top_logprobs": 2}),
     "two ways": lambda: read_chat(
         {**ASKED, "guided_regex": "a", "structured_outputs": {"regex": "b"}}
     ),
-    "several prompts": lambda: read_completion({"model": "m", "prompt": ["a", "b"]}),
+    "several prompts": lambda: read_completion({"model": "m", "prompt": ["a", 3]}),
 }
 
 

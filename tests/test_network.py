@@ -38,6 +38,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"h11", "uvicorn"}),
         "the server's connections, which are closed where nothing comes",
     ),
+    "adapters/server/cors.py": (frozenset({"starlette"}), "which pages may use that server"),
     "adapters/server/running.py": (
         frozenset({"socket", "starlette", "uvicorn"}),
         "the server that `ffwd serve` starts",

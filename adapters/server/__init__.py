@@ -6,6 +6,9 @@
 """
 
 from ffwd.adapters.server.app import create_app as create_app
+from ffwd.adapters.server.keys import ApiKey as ApiKey
+from ffwd.adapters.server.keys import ApiKeysError as ApiKeysError
+from ffwd.adapters.server.keys import read_api_keys as read_api_keys
 from ffwd.adapters.server.loading import LoadedModel as LoadedModel
 from ffwd.adapters.server.loading import load_model as load_model
 from ffwd.adapters.server.options import ServerOptions as ServerOptions

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ffwd.adapters.server.deltas import Delta
+from ffwd.adapters.server.logprobs import Listing, Scored
 from ffwd.adapters.server.streams import Ending
 
 
@@ -32,10 +33,12 @@ class Choice:
     content: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
+    tokens: list[Scored] = field(default_factory=list)
     ending: Ending | None = None
 
-    def add(self, deltas: Sequence[Delta]) -> None:
-        """Append to the delta."""
+    def add(self, deltas: Sequence[Delta], tokens: Sequence[Scored] = ()) -> None:
+        """Append deltas, and the tokens of their content."""
+        self.tokens += tokens
         for delta in deltas:
             if delta.kind == "content":
                 self.content.append(delta.text)
@@ -78,11 +81,13 @@ class Envelope:
     Args:
         model: The name of the model.
         chat: Whether it answers a chat.
+        listing: How tokens are listed, if their log probabilities are asked for.
 
     """
 
-    def __init__(self, model: str, *, chat: bool) -> None:
+    def __init__(self, model: str, *, chat: bool, listing: Listing | None = None) -> None:
         self._chat = chat
+        self._listing = listing
         self._model = model
         self._id = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
         self._created = int(time.time())
@@ -95,7 +100,8 @@ class Envelope:
                 {"message": choice.message()} if self._chat else {"text": choice.text}
             )
             reason = None if choice.ending is None else choice.ending.reason
-            listed.append({"index": index, **said, "logprobs": None, "finish_reason": reason})
+            logprobs = None if self._listing is None else self._listing.of(choice.tokens)
+            listed.append({"index": index, **said, "logprobs": logprobs, "finish_reason": reason})
         return {
             **self._head("chat.completion"),
             "choices": listed,
@@ -109,12 +115,19 @@ class Envelope:
         return [self._chunk(index, {"delta": {"role": "assistant", "content": ""}}, None)]
 
     def chunks(
-        self, index: int, deltas: Sequence[Delta], ending: Ending | None
+        self,
+        index: int,
+        deltas: Sequence[Delta],
+        ending: Ending | None,
+        tokens: Sequence[Scored] = (),
     ) -> Iterator[dict[str, Any]]:
-        """Return the chunks of deltas, and of an end."""
+        """Return the chunks of deltas, with the tokens of their content, and of an end."""
         for delta in merged(deltas):
             said = {"delta": _delta(delta)} if self._chat else {"text": delta.text}
-            yield self._chunk(index, said, None)
+            logprobs = None
+            if self._listing is not None and delta.kind == "content":
+                logprobs, tokens = self._listing.of(tokens), ()
+            yield self._chunk(index, said, None, logprobs)
         if ending is not None:
             yield self._chunk(index, {"delta": {}} if self._chat else {"text": ""}, ending.reason)
 
@@ -126,8 +139,14 @@ class Envelope:
             "usage": usage(endings, prompt_tokens),
         }
 
-    def _chunk(self, index: int, said: dict[str, Any], reason: str | None) -> dict[str, Any]:
-        choice = {"index": index, **said, "logprobs": None, "finish_reason": reason}
+    def _chunk(
+        self,
+        index: int,
+        said: dict[str, Any],
+        reason: str | None,
+        logprobs: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        choice = {"index": index, **said, "logprobs": logprobs, "finish_reason": reason}
         return {**self._head("chat.completion.chunk"), "choices": [choice]}
 
     def _head(self, kind: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The ASGI application: routes, and one request from its body to its last byte."""
 
 import asyncio
-import hmac
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -18,9 +17,12 @@ from starlette.types import Receive, Scope, Send
 
 import ffwd
 from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
+from ffwd.adapters.server.cors import cors
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
+from ffwd.adapters.server.keys import Account, Keys, Use
 from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.logprobs import Listing
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.preparing import EFFORTS, Effort, Preparer, Rendered, TooMuchEffort
@@ -102,6 +104,7 @@ class Server:
                 logger=_log,
             )
         )
+        self.keys = Keys(options.api_key, options.api_keys)
         self.num_open = 0
         self.stopping = False
         cache = self.preparer.cache
@@ -125,6 +128,10 @@ class Server:
         for lane in self._lanes:
             lane.shutdown(wait=False, cancel_futures=True)
         self.preparer.cache.close()
+
+    def account(self, scope: Scope) -> Account:
+        """Return the account of a request's key; raise an `ApiError` if it has none."""
+        return self.keys.account(dict(scope["headers"]).get(b"authorization", b""))
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -229,9 +236,9 @@ class Endpoint:
     async def _guarded(self, scope: Scope, receive: Receive, reply: "_Reply", began: float) -> str:
         server = self._server
         try:
-            _authorise(scope, server.options.api_key)
-            with server.opened():
-                return await self._work(scope, receive, reply, began)
+            account = server.account(scope)
+            with server.opened(), Use(account) as use:
+                return await self._work(scope, receive, reply, began, use)
         except ApiError as error:
             return await reply.error(error)
         except _ClientTooSlow:
@@ -241,11 +248,13 @@ class Endpoint:
             _log.exception("a request failed")
             return await reply.error(internal(error))
 
-    async def _work(self, scope: Scope, receive: Receive, reply: "_Reply", began: float) -> str:
+    async def _work(
+        self, scope: Scope, receive: Receive, reply: "_Reply", began: float, use: Use
+    ) -> str:
         body = await _body(scope, receive, self._server.options)
         if body is None:
             return "cancelled"
-        work = asyncio.ensure_future(self._answer(body, reply, began))
+        work = asyncio.ensure_future(self._answer(body, reply, began, use))
         gone = asyncio.ensure_future(_gone(receive))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -257,7 +266,7 @@ class Endpoint:
                 task.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
 
-    async def _answer(self, body: bytes, reply: "_Reply", began: float) -> str:
+    async def _answer(self, body: bytes, reply: "_Reply", began: float, use: Use) -> str:
         server = self._server
         loop = asyncio.get_running_loop()
         deadline = began + server.options.deadline
@@ -272,6 +281,11 @@ class Endpoint:
             rendered = await server.render(self._render, request, heavy=heavy)
             texts = await server.texts(rendered, stream, deadline)
             server.metrics.compile_seconds.observe(time.perf_counter() - began_here)
+            num_prompt = _num_prompt(request, texts)
+            use.reserve(
+                num_prompt + sum(text.max_tokens for text in texts),
+                lambda: num_prompt + sum(text.num_tokens for text in texts),
+            )
             server.scheduler.submit(texts)
             # From here on the scheduler looks at the deadline.
             timer.cancel()
@@ -285,6 +299,13 @@ class Endpoint:
             timer.cancel()
             stream.close()
             server.scheduler.cancel(texts)
+            use.close()
+
+    def _envelope(self, request: Request) -> Envelope:
+        loaded = self._server.loaded
+        wanted = request.num_top is not None
+        listing = Listing(loaded.tokenizer, chat=self._chat) if wanted else None
+        return Envelope(loaded.name, chat=self._chat, listing=listing)
 
     async def _whole(
         self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
@@ -295,19 +316,19 @@ class Endpoint:
             for news in await stream.take():
                 if isinstance(news.ending, ApiError):
                     raise news.ending
-                choices[news.index].add(news.deltas)
+                choices[news.index].add(news.deltas, news.tokens)
                 choices[news.index].ending = news.ending
             if first:
                 self._server.metrics.first_seconds.observe(time.monotonic() - began)
                 first = False
-        envelope = Envelope(self._server.loaded.name, chat=self._chat)
-        await reply.whole(200, encoded(envelope.whole(choices, texts[0].num_prompt)))
+        envelope = self._envelope(request)
+        await reply.whole(200, encoded(envelope.whole(choices, _num_prompt(request, texts))))
         return "200"
 
     async def _stream(
         self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
     ) -> str:
-        envelope = Envelope(self._server.loaded.name, chat=self._chat)
+        envelope = self._envelope(request)
         options = request.stream_options
         with_usage = options is not None and options.include_usage
         beside = {"usage": None} if with_usage else {}
@@ -334,14 +355,19 @@ class Endpoint:
                     return str(ending.status)
                 parts += [
                     event(chunk | beside)
-                    for chunk in envelope.chunks(news.index, news.deltas, ending)
+                    for chunk in envelope.chunks(news.index, news.deltas, ending, news.tokens)
                 ]
                 endings[news.index] = ending
             if parts:
                 await reply.more(b"".join(parts))
-        tail = [event(envelope.last(endings, texts[0].num_prompt))] if with_usage else []
+        tail = [event(envelope.last(endings, _num_prompt(request, texts)))] if with_usage else []
         await reply.more(b"".join([*tail, DONE]), last=True)
         return "200"
+
+
+def _num_prompt(request: Request, texts: list[Text]) -> int:
+    """Return how many tokens the prompts have; several texts may share one."""
+    return sum(text.num_prompt for text in texts[:: request.n or 1])
 
 
 class _ClientTooSlow(Exception):  # noqa: N818 - the client's fault, and nobody's error
@@ -414,19 +440,6 @@ class _Reply:
 
 
 _SLOW = "slow"
-
-
-def _authorise(scope: Scope, key: str | None) -> None:
-    if key is None:
-        return
-    given = dict(scope["headers"]).get(b"authorization", b"")
-    if not hmac.compare_digest(given, b"Bearer " + key.encode()):
-        raise ApiError(
-            401,
-            "the API key is missing or wrong",
-            kind="authentication_error",
-            code="invalid_api_key",
-        )
 
 
 async def _body(scope: Scope, receive: Receive, options: ServerOptions) -> bytes | None:
@@ -505,16 +518,16 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         return handle
 
     async def models(request: HttpRequest) -> Response:
-        _authorise(request.scope, server.options.api_key)
+        server.account(request.scope)
         return _json({"object": "list", "data": [_model(loaded)]})
 
     async def model(request: HttpRequest) -> Response:
-        _authorise(request.scope, server.options.api_key)
+        server.account(request.scope)
         server.check_model(request.path_params["name"])
         return _json(_model(loaded))
 
     async def version(request: HttpRequest) -> Response:
-        _authorise(request.scope, server.options.api_key)
+        server.account(request.scope)
         return _json({"version": ffwd.__version__})
 
     def without_model(
@@ -523,8 +536,8 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         """Return a route whose answer takes no step of the model."""
 
         async def handle(request: HttpRequest) -> Response:
-            _authorise(request.scope, server.options.api_key)
-            with server.opened():
+            account = server.account(request.scope)
+            with server.opened(), Use(account):
                 body = await _body(request.scope, request.receive, server.options)
                 if body is None:
                     return Response(status_code=204)
@@ -545,7 +558,7 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
 
     async def metrics(request: HttpRequest) -> Response:
         if server.options.protect_metrics:
-            _authorise(request.scope, server.options.api_key)
+            server.account(request.scope)
         return Response(server.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     async def not_found(request: HttpRequest, error: Exception) -> Response:
@@ -587,6 +600,7 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
             Route("/health", health),
             Route("/metrics", plain(metrics)),
         ],
+        middleware=cors(server.options.cors_origins),
         lifespan=lifespan,
         exception_handlers={404: not_found, 405: not_allowed},
     )

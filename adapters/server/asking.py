@@ -8,6 +8,7 @@ from typing import Any
 import ffwd
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.protocol import StructuredOutputs
+from ffwd.adapters.server.tool_marks import is_free
 from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 from ffwd.grammar import Writing
 from ffwd.tools import ToolFormat
@@ -56,6 +57,12 @@ class Asked:
             if tool.get("type") != "function":
                 raise unsupported(
                     f"tools[{index}].type", f"{tool.get('type')!r} is no function; give those"
+                )
+            if not isinstance(tool.get("function"), Mapping):
+                raise bad(
+                    f"`tools[{index}].function` must be an object with `name` and `parameters`",
+                    param=f"tools[{index}].function",
+                    code="invalid_tool",
                 )
         if not self.tools and tool_choice not in (None, "none", "auto"):
             raise bad(
@@ -120,12 +127,7 @@ class Reader:
         choice = asked["choice"]
         if not asked["tools"] or (choice == "none" and text is not None):
             return ffwd.openai.response_format(None) if text is None else text
-        free = choice in (None, "auto") or (
-            isinstance(choice, Mapping)
-            and choice.get("type") == "allowed_tools"
-            and choice.get("allowed_tools", choice).get("mode", "auto") == "auto"
-        )
-        if text is None or not free:
+        if text is None or not is_free(choice):
             return self._tools(asked, choice)
         # A text of the requested form, or calls: never other text.
         if isinstance(choice, Mapping):

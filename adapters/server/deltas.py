@@ -1,8 +1,10 @@
 """From the certain part of a text to the deltas of an answer."""
 
+import math
 import random
 import string
 import uuid
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,6 +39,14 @@ class Delta:
     call_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the content, and where it begins in the output, in bytes."""
+
+    start: int
+    text: str
+
+
 class AnswerReader:
     """Reads the deltas of one answer off its matcher.
 
@@ -46,6 +56,8 @@ class AnswerReader:
         stops: Strings at which the text ends.
         tool_format: How calls are written.
         tools: The functions by name.
+        tracked: Whether `pieces` says where the content stands.
+        early_stops: Whether the whole text is searched for stops, or only what `stop_after` says.
 
     """
 
@@ -57,11 +69,16 @@ class AnswerReader:
         stops: Sequence[str] = (),
         tool_format: ToolFormat | None = None,
         tools: Mapping[str, Mapping[str, Any]] | None = None,
+        tracked: bool = False,
+        early_stops: bool = True,
     ) -> None:
         self._matcher = matcher
         # Events include the prefill of a text.
         self._again = len(start.prefill)
+        self._start = start
         self._stopping = StopSequenceDecoder(_BYTES, stop_strings=list(stops)) if stops else None
+        self._stop_from: float = 0 if early_stops else math.inf
+        """The first byte of the output that is searched for stops."""
         self._format = tool_format
         self._tools = tools or {}
         self._rewritten = tool_format is not None and not isinstance(
@@ -70,6 +87,8 @@ class AnswerReader:
         self._written: list[str] = []
         self._values: list[int] = []
         self._begin = 0
+        self._pieces: deque[Piece] | None = deque() if tracked else None
+        """The content that `pieces` has not returned."""
         self.num_calls = 0
         self.stopped = False
         """Whether a stop string has come."""
@@ -85,13 +104,44 @@ class AnswerReader:
             self._add(deltas, "content", self._stopping.flush().text)
         return deltas
 
+    def stop_after(self, tokens: Sequence[int]) -> None:
+        """Search for stops in the text behind the first tokens of the answer."""
+        spelled = self._start.vocabulary.token_bytes
+        # A prefix is written again.
+        begin = len(self._start.prefill) - len(self._start.prefix)
+        self._stop_from = begin + sum(len(spelled(token) or b"") for token in tokens)
+
+    def _searched(self, text: str, start: int) -> str:
+        """Return what is certain not to be a stop in text from a byte on, and in text before it."""
+        assert self._stopping is not None
+        data = text.encode()
+        early = data[: int(max(min(self._stop_from - start, len(data)), 0))]
+        before = early.decode(errors="ignore")
+        output = self._stopping.step_batch(list(text[len(before) :].encode()))
+        self.stopped = output.stopped
+        return before + output.text
+
+    def pieces(self, deltas: Sequence[Delta]) -> list[Piece]:
+        """Return the pieces that the content in deltas consists of; each delta is given once."""
+        left = sum(len(delta.text) for delta in deltas if delta.kind == "content")
+        found: list[Piece] = []
+        while left and self._pieces:
+            piece = self._pieces.popleft()
+            text, rest = piece.text[:left], piece.text[left:]
+            found.append(Piece(piece.start, text))
+            left -= len(text)
+            if rest:
+                self._pieces.appendleft(Piece(piece.start + len(text.encode()), rest))
+        return found
+
     def _of(self, event: Event, deltas: list[Delta]) -> None:
         kind, action = event.kind, event.action
         if kind == "content" and action == "delta":
             text = self._new(event)
+            if text and self._pieces is not None:
+                self._pieces.append(Piece(max(event.start, self._again), text))
             if self._stopping is not None:
-                output = self._stopping.step_batch(list(text.encode()))
-                text, self.stopped = output.text, output.stopped
+                text = self._searched(text, max(event.start, self._again))
             self._add(deltas, "content", text)
         elif kind == "reasoning" and action == "delta":
             self._add(deltas, "reasoning", self._new(event))

@@ -1,5 +1,6 @@
 """Errors as OpenAI's interface has them."""
 
+import math
 from typing import Any
 
 from ffwd import BudgetError, DeadlineExceededError, FfwdError, LimitExceededError
@@ -70,6 +71,17 @@ def overloaded(message: str) -> ApiError:
         kind="server_overloaded",
         code="queue_full",
         headers={"Retry-After": "1"},
+    )
+
+
+def limited(message: str, *, kind: str, code: str, seconds: float) -> ApiError:
+    """Return the error for a key that has used what it may; it may continue after `seconds`."""
+    return ApiError(
+        429,
+        message,
+        kind=kind,
+        code=code,
+        headers={"Retry-After": str(max(math.ceil(seconds), 1))},
     )
 
 

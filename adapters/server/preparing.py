@@ -13,9 +13,12 @@ import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
 from ffwd.adapters.server.deltas import AnswerReader
+from ffwd.adapters.server.ends import ends_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.logprobs import Scores
 from ffwd.adapters.server.options import ServerOptions
+from ffwd.adapters.server.penalties import adjustments_of
 from ffwd.adapters.server.protocol import (
     ChatRequest,
     CompletionRequest,
@@ -27,6 +30,7 @@ from ffwd.adapters.server.protocol import (
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
+from ffwd.adapters.server.tool_marks import with_strictness, without_marks
 from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.metrics import GrammarMetrics
 from ffwd.adapters.shared.requests import GrammarRequest
@@ -80,6 +84,9 @@ class Rendered:
     stops: tuple[str, ...]
     limit: int | None
     limit_param: str
+    prompt_param: str = "messages"
+    others: tuple["Rendered", ...] = ()
+    """The request with its further prompts."""
 
     @property
     def plain(self) -> bool:
@@ -131,7 +138,7 @@ class Preparer:
         self._efforts: dict[int, Effort] = {}
         self._lock = Lock()
 
-    def text_ids(self, text: str, *, special: bool) -> list[int]:
+    def text_ids(self, text: str, *, special: bool, param: str = "prompt") -> list[int]:
         """Return the ids of a prompt that is a text, with the tokens before it or without.
 
         Raises:
@@ -142,7 +149,7 @@ class Preparer:
         try:
             return [*(tokenizer.prefix_ids if special else ()), *tokenizer.encode(text)]
         except BAD_INPUT as error:
-            raise of_ffwd(error, "prompt") from error
+            raise of_ffwd(error, param) from error
 
     def chat_ids(self, request: TokenizeRequest) -> list[int]:
         """Return the ids of a chat, as it is rendered; errors are those of `chat`."""
@@ -173,7 +180,7 @@ class Preparer:
         asked = Asked(
             response_format=request.response_format,
             structured=request.structured_outputs,
-            tools=tools,
+            tools=with_strictness(tools, request.tool_choice, self._options.tool_strictness),
             tool_choice=request.tool_choice,
             parallel=request.parallel_tool_calls is not False,
         )
@@ -201,32 +208,47 @@ class Preparer:
         asked = Asked(
             response_format=request.response_format, structured=request.structured_outputs
         )
-        if isinstance(request.prompt, str):
-            ids = self.text_ids(request.prompt, special=True)
+        texts = len(request.prompts) * (request.n or 1)
+        if texts > self._options.max_texts:
+            raise bad(
+                f"`prompt` and `n` ask for {texts} texts; this server takes "
+                f"{self._options.max_texts} in a request",
+                param="prompt",
+            )
+        key = asked.key(may_reason=False)
+
+        def rendered(param: str, ids: Sequence[int], others: tuple[Rendered, ...]) -> Rendered:
+            return Rendered(
+                request=request,
+                asked=asked,
+                key=key,
+                begin=lambda grammar: Start(grammar=grammar, prompt_ids=tuple(ids)),
+                stops=tuple(request.stops),
+                limit=request.limit,
+                limit_param=request.limit_param,
+                prompt_param=param,
+                others=others,
+            )
+
+        prompts = [(param, self._prompt_ids(prompt, param)) for param, prompt in request.prompts]
+        others = tuple(rendered(param, ids, ()) for param, ids in prompts[1:])
+        return rendered(*prompts[0], others)
+
+    def _prompt_ids(self, prompt: str | list[int], param: str) -> list[int]:
+        if isinstance(prompt, str):
+            ids = self.text_ids(prompt, special=True, param=param)
         else:
-            ids = request.prompt
+            ids = prompt
             size = self._loaded.vocabulary.vocab_size
             for place, token in enumerate(ids):
                 if not 0 <= token < size:
                     raise bad(
                         f"token {token} is not one of the {size} of the model",
-                        param=f"prompt[{place}]",
+                        param=f"{param}[{place}]",
                     )
         if not ids:
-            raise bad("`prompt` is empty", param="prompt")
-
-        def begin(grammar: CompiledGrammar) -> Start:
-            return Start(grammar=grammar, prompt_ids=tuple(ids))
-
-        return Rendered(
-            request=request,
-            asked=asked,
-            key=asked.key(may_reason=False),
-            begin=begin,
-            stops=tuple(request.stops),
-            limit=request.limit,
-            limit_param=request.limit_param,
-        )
+            raise bad(f"`{param}` is empty", param=param)
+        return ids
 
     def named(self, line: dict[str, Any]) -> Rendered:
         """Return the constraint of a line of the file of grammars to warm.
@@ -277,13 +299,29 @@ class Preparer:
     def texts(
         self, rendered: Rendered, stream: Stream, *, deadline: float, effort: Effort = "any"
     ) -> list[Text]:
-        """Return the sequences to generate, one for each choice.
+        """Return the sequences to generate, one for each choice: `n` for each prompt.
 
         Raises:
             ApiError: What is wrong with the request.
             TooMuchEffort: It takes more than `effort`. What was compiled is kept.
 
         """
+        n = rendered.request.n or 1
+        return [
+            text
+            for place, prompt in enumerate((rendered, *rendered.others))
+            for text in self._texts(prompt, stream, deadline, effort, first_index=place * n)
+        ]
+
+    def _texts(
+        self,
+        rendered: Rendered,
+        stream: Stream,
+        deadline: float,
+        effort: Effort,
+        *,
+        first_index: int,
+    ) -> list[Text]:
         asked, request = rendered.asked, rendered.request
         began = time.thread_time()
         try:
@@ -298,6 +336,14 @@ class Preparer:
         if effort == "small":
             # Other requests of its grammar find the built states.
             self._remember(rendered, "least")
+        vocabulary = self._loaded.vocabulary
+        ends = ends_of(
+            request,
+            eos=vocabulary.eos_token_ids,
+            vocab_size=vocabulary.vocab_size,
+            max_tokens=limit,
+            max_stops=self._options.max_stops,
+        )
         texts = []
         for index in range(request.n or 1):
             own = matcher.fork() if index else matcher
@@ -311,6 +357,8 @@ class Preparer:
                         str(tool["function"].get("name")): tool["function"].get("parameters") or {}
                         for tool in asked.tools
                     },
+                    tracked=request.num_top is not None,
+                    early_stops=not request.min_tokens,
                 )
             except BAD_INPUT as error:
                 raise of_ffwd(error, "stop") from error
@@ -324,9 +372,12 @@ class Preparer:
                     free=complete and asked.calls,
                     named=asked.named,
                     stream=stream,
-                    index=index,
+                    index=first_index + index,
                     deadline=deadline,
                     heavy=effort == "any",
+                    scores=None if request.num_top is None else Scores(start, request.num_top),
+                    ends=ends,
+                    adjustments=adjustments_of(request, vocabulary.vocab_size),
                 )
             )
         return texts
@@ -419,7 +470,7 @@ class Preparer:
             return template.render(
                 messages,
                 tokenizer=self._loaded.tokenizer,
-                tools=list(tools) or None,
+                tools=without_marks(tools) or None,
                 add_generation_prompt=request.add_generation_prompt and not going_on,
                 continue_final_message=going_on,
                 **variables,
@@ -447,7 +498,7 @@ class Preparer:
             raise bad(
                 f"this model's context has {longest} tokens, and the request needs "
                 f"{prompt_tokens} of the prompt{wanted}",
-                param=rendered.limit_param if left >= 1 else "messages",
+                param=rendered.limit_param if left >= 1 else rendered.prompt_param,
                 code="context_length_exceeded",
             )
         return min(left, self._options.default_max_tokens) if asked is None else asked

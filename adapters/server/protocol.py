@@ -16,12 +16,7 @@ _IGNORED = frozenset(
 
 _REFUSED: dict[str, tuple[Any, str]] = {
     # Field: the value that is the same as none, and why another one is refused.
-    "top_logprobs": (0, "this server computes no probabilities of forced tokens"),
-    "prompt_logprobs": (None, "this server computes no probabilities of forced tokens"),
-    "logit_bias": ({}, "tokens are chosen by the model and the grammar only"),
-    "presence_penalty": (0, "tokens are chosen by the model and the grammar only"),
-    "frequency_penalty": (0, "tokens are chosen by the model and the grammar only"),
-    "repetition_penalty": (1, "tokens are chosen by the model and the grammar only"),
+    "prompt_logprobs": (None, "the tokens of prompts are not scored"),
     "functions": ([], "it has been replaced by `tools`"),
     "function_call": (None, "it has been replaced by `tool_choice`"),
     "audio": (None, "the server writes text"),
@@ -31,11 +26,24 @@ _REFUSED: dict[str, tuple[Any, str]] = {
     "echo": (False, "the prompt is not repeated"),
     "suffix": (None, "the text is continued at its end only"),
     "use_beam_search": (False, "answers are sampled"),
+    "length_penalty": (1, "answers are sampled, without beams"),
+    "bad_words": ([], "give `logit_bias` for tokens, or a grammar"),
+    "allowed_token_ids": (None, "give a grammar"),
+    "include_stop_str_in_output": (False, "answers end before their stop string"),
+    "skip_special_tokens": (True, "answers have no control tokens"),
+    "spaces_between_special_tokens": (True, "answers have no control tokens"),
+    "return_token_ids": (False, "answers are text; /tokenize has the ids of a text"),
+    "return_tokens_as_token_ids": (False, "`logprobs` has the bytes of tokens"),
+    "logits_processors": (None, "give a grammar"),
     "moderation": (None, "the server has none"),
 }
 
 _Model = TypeVar("_Model", bound="AnyRequest")
 
+NumTop = Annotated[int, Field(ge=0, le=20)]
+"""How many of the likeliest tokens are listed."""
+Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
+Penalty = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
@@ -78,12 +86,24 @@ class Request(AnyRequest):
     seed: int | None = None
     n: Annotated[int, Field(ge=1)] | None = None
     stop: str | list[str] | None = None
+    logit_bias: dict[str, Bias] | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    min_tokens: Annotated[int, Field(ge=0)] | None = None
+    stop_token_ids: list[int] | None = None
+    ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     structured_outputs: StructuredOutputs | None = None
     complete: bool | None = None
     """Of this server: whether an answer that follows a grammar always comes to its end within
     `max_tokens`; true by default."""
+
+    @property
+    def num_top(self) -> int | None:
+        """How many of the likeliest tokens are listed; None to list no tokens."""
+        return None
 
     @property
     def stops(self) -> list[str]:
@@ -102,10 +122,17 @@ class ChatRequest(Request):
     parallel_tool_calls: bool | None = None
     modalities: list[Literal["text"]] | None = None
     reasoning_effort: str | None = None
+    logprobs: bool | None = None
+    top_logprobs: NumTop | None = None
     # As vLLM has them.
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     chat_template_kwargs: dict[str, Any] | None = None
+
+    @property
+    def num_top(self) -> int | None:
+        """How many of the likeliest tokens are listed; None to list no tokens."""
+        return (self.top_logprobs or 0) if self.logprobs else None
 
     @property
     def limit(self) -> int | None:
@@ -121,8 +148,22 @@ class ChatRequest(Request):
 class CompletionRequest(Request):
     """The body of `/v1/completions`."""
 
-    prompt: str | list[int]
+    prompt: str | list[int] | list[str] | list[list[int]]
     response_format: dict[str, Any] | None = None
+    logprobs: NumTop | None = None
+
+    @property
+    def prompts(self) -> list[tuple[str, str | list[int]]]:
+        """The prompts, each with the name of its field."""
+        several = self.prompt
+        if isinstance(several, str) or not several or isinstance(several[0], int):
+            return [("prompt", several)]  # type: ignore[list-item]
+        return [(f"prompt[{place}]", each) for place, each in enumerate(several)]  # type: ignore[misc]
+
+    @property
+    def num_top(self) -> int | None:
+        """How many of the likeliest tokens are listed; None to list no tokens."""
+        return self.logprobs
 
     @property
     def limit(self) -> int | None:
@@ -205,22 +246,29 @@ def read_chat(body: dict[str, Any]) -> ChatRequest:
     fields = _known(body)
     if (modalities := fields.get("modalities")) not in (None, ["text"]):
         raise unsupported("modalities", f"the server writes text, not {modalities!r}")
-    return _validated(ChatRequest, fields)
+    request = _validated(ChatRequest, fields)
+    if request.top_logprobs and not request.logprobs:
+        raise bad(
+            "`top_logprobs` is for answers with log probabilities: give `logprobs: true`",
+            param="top_logprobs",
+        )
+    return request
 
 
 def read_completion(body: dict[str, Any]) -> CompletionRequest:
     """Return the request of a completion; errors are those of `read_chat`."""
     fields = _known(body)
     prompt = fields.get("prompt")
-    if isinstance(prompt, list) and any(isinstance(part, (str, list)) for part in prompt):
-        if len(prompt) > 1:
-            raise bad(
-                f"`prompt` is a list of {len(prompt)} prompts, and this server continues one text "
-                "a request: send a request for each, as a string or a list of token ids",
-                param="prompt",
-                code="unsupported_value",
-            )
-        fields["prompt"] = prompt[0]
+    parts = prompt if isinstance(prompt, list) else []
+    kinds = [_KINDS.get(type(part), "an object") for part in parts]
+    other = next((place for place, kind in enumerate(kinds) if kind != kinds[0]), None)
+    if other is not None:
+        raise bad(
+            f"`prompt[{other}]` is {kinds[other]} and `prompt[0]` is {kinds[0]}: give strings, or "
+            "lists of token ids, or the token ids of one prompt",
+            param=f"prompt[{other}]",
+            code="invalid_value",
+        )
     return _validated(CompletionRequest, fields)
 
 
@@ -256,11 +304,6 @@ def _known(body: dict[str, Any]) -> dict[str, Any]:
         # Until 2025 vLLM had a field for each constraint.
         if name.startswith("guided_") and name != "guided_decoding_backend":
             guided[name.removeprefix("guided_")] = value
-            continue
-        if name == "logprobs":
-            # False in a chat, a number in a completion.
-            if value is not False and value != 0:
-                raise unsupported(name, "this server computes no probabilities of forced tokens")
             continue
         if name in _REFUSED:
             nothing, reason = _REFUSED[name]

@@ -8,6 +8,7 @@ keeps its logits, so a slow grammar delays its own sequence only.
 """
 
 import logging
+import operator
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ import torch
 from ffwd.adapters.logits import StagedBitmask, to_device
 from ffwd.adapters.server.errors import ApiError, internal, late, stopping
 from ffwd.adapters.server.lanes import Job, ReplacingLane, heavy_lane
+from ffwd.adapters.server.logprobs import distributions, scored
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.sampling import choose
@@ -170,7 +172,7 @@ class Scheduler:
             self._choose(
                 held, torch.stack([text.logits for text in held if text.logits is not None])
             )
-        ready = [text for text in self._running if text.settled and text.open and text.pending]
+        ready = [text for text in self._running if text.to_pass]
         if ready:
             self._pass(ready)
         if held or ready:
@@ -322,9 +324,7 @@ class Scheduler:
         """Continue texts, in the order of their slots, by at most `width` tokens."""
         chunks = [text.ids[text.in_cache : text.in_cache + width] for text in texts]
         try:
-            logits = self._model.logits(
-                [slots[id(text)] for text in texts], [text.in_cache for text in texts], chunks
-            )
+            logits = self._read(texts, [slots[id(text)] for text in texts], chunks)
         except Exception as error:
             _log.exception("a forward pass failed")
             for text in texts:
@@ -351,11 +351,32 @@ class Scheduler:
                 texts[row].logits = logits[row].clone()
         self._choose([texts[row] for row in now], _rows(logits, now))
 
+    def _read(self, texts: list[Text], slots: list[int], chunks: list[list[int]]) -> torch.Tensor:
+        """Return the logits after each chunk, and score the known tokens after its others."""
+        held = [text.in_cache for text in texts]
+        known = [text.unscored(len(chunk)) for text, chunk in zip(texts, chunks, strict=True)]
+        if not any(known):
+            return self._model.logits(slots, held, chunks)
+        # Whether the token behind a chunk is known.
+        after = [text.pending > len(chunk) for text, chunk in zip(texts, chunks, strict=True)]
+        keep = max(map(operator.sub, known, after)) + 1
+        logits = self._model.last_logits(slots, held, chunks, keep)
+        for row, (text, number) in enumerate(zip(texts, known, strict=True)):
+            if number and text.scores is not None:
+                end = keep if after[row] else keep - 1
+                first = text.num_prompt + len(text.scores)
+                text.scores.add_forced(
+                    logits[row, end - number : end], text.ids[first : first + number]
+                )
+        return logits[:, -1].float()
+
     def _choose(self, texts: list[Text], logits: torch.Tensor) -> None:
-        """Choose the next token of each text that goes on."""
+        """Choose the next token of each text that goes on, and let those that have ended end."""
         rows = [row for row, text in enumerate(texts) if text.open]
         for text in texts:
             text.logits = None
+        ended = [text for text in texts if text.scoring]
+        self._advance(ended, [None] * len(ended))
         if not rows:
             return
         whole = [texts[row] for row in rows]
@@ -364,13 +385,21 @@ class Scheduler:
         if staged is None or staged.rows < len(masks) or staged.device != logits.device:
             staged = StagedBitmask(2 * len(masks), self._vocab_size, logits.device)
             self._staged = staged
+        logits = _rows(logits, rows)
+        scoring = [row for row, text in enumerate(whole) if text.scores is not None]
+        logs = distributions(_rows(logits, scoring)) if scoring else None
+        for row, text in enumerate(whole):
+            if text.adjustments is not None:
+                text.adjustments.apply(logits[row], text.ids, text.num_prompt)
         tokens = choose(
-            _rows(logits, rows),
+            logits,
             masks,
             [text.sampling for text in whole],
             vocab_size=self._vocab_size,
             staged=staged,
         )
+        if logs is not None:
+            _score([whole[row] for row in scoring], logs, [tokens[row] for row in scoring])
         going: list[Text] = []
         chosen: list[int | None] = []
         for text, token in zip(whole, tokens, strict=True):
@@ -439,3 +468,12 @@ def _rows(logits: torch.Tensor, rows: list[int]) -> torch.Tensor:
     if len(rows) == len(logits):
         return logits
     return logits[to_device(torch.tensor(rows, dtype=torch.long), logits.device)]
+
+
+def _score(texts: list[Text], logs: torch.Tensor, tokens: list[int | None]) -> None:
+    """Score the chosen tokens; a text without one ends with an error."""
+    wanted = [0 if text.scores is None else text.scores.top for text in texts]
+    found = scored(logs, [token or 0 for token in tokens], wanted)
+    for text, score in zip(texts, found, strict=True):
+        if text.scores is not None:
+            text.scores.add([score])

@@ -175,6 +175,18 @@ class SlotModel:
 
         `slots` are in order, `held` is how many tokens each holds, `chunks` what follows there.
         """
+        last: torch.Tensor = self.last_logits(slots, held, chunks, 1)[:, -1].float()
+        return last
+
+    @torch.inference_mode()
+    def last_logits(
+        self, slots: Sequence[int], held: Sequence[int], chunks: Sequence[list[int]], keep: int
+    ) -> torch.Tensor:
+        """Continue slots, and return the logits after the last `keep` tokens of each.
+
+        They are [slots, keep, vocabulary], in the model's type. A chunk of fewer tokens has others
+        before them.
+        """
         rows, width = len(chunks), max(map(len, chunks))
         ids = torch.zeros((rows, width), dtype=torch.long)
         positions = torch.zeros((rows, width), dtype=torch.long)
@@ -199,7 +211,7 @@ class SlotModel:
         )
         ids, positions = ids.view(rows, width), positions.view(rows, width)
         now.read = slice(slots[0], now.last) if adjacent else named
-        options = {"logits_to_keep": 1} if self._last_only else {}
+        options = {"logits_to_keep": keep} if self._last_only else {}
         outputs = self._model(
             input_ids=ids,
             attention_mask=self._masks(positions, now.columns),
@@ -210,7 +222,7 @@ class SlotModel:
             **options,
         )
         self.forward_passes += 1
-        last: torch.Tensor = outputs.logits[:, -1].float()
+        last: torch.Tensor = outputs.logits[:, -keep:]
         return last
 
     @torch.inference_mode()

@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ffwd.adapters.server.deltas import Delta
 from ffwd.adapters.server.errors import ApiError
+from ffwd.adapters.server.logprobs import Scored
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +34,8 @@ class News:
     index: int
     deltas: list[Delta]
     ending: Ending | ApiError | None = None
+    tokens: list[Scored] = field(default_factory=list)
+    """Of the content, if their log probabilities are asked for."""
 
 
 class Stream:

@@ -15,7 +15,10 @@ import torch
 import ffwd
 from ffwd import CompiledGrammar, Matcher
 from ffwd.adapters.server.deltas import AnswerReader
+from ffwd.adapters.server.ends import Ends
 from ffwd.adapters.server.errors import ApiError, internal, of_ffwd
+from ffwd.adapters.server.logprobs import Scored, Scores
+from ffwd.adapters.server.penalties import Adjustments
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Ending, News, Stream
 
@@ -47,6 +50,9 @@ class Text:
         deadline: When it is given up, in `time.monotonic`.
         heavy: Whether its grammar took much work already, so that no pass waits for its masks, and
             they are found behind those of others.
+        scores: The log probabilities of its tokens, if they are asked for.
+        ends: Where it may end, if not only the grammar says so.
+        adjustments: Changes to its logits.
 
     """
 
@@ -64,6 +70,9 @@ class Text:
         index: int,
         deadline: float,
         heavy: bool = False,
+        scores: Scores | None = None,
+        ends: Ends | None = None,
+        adjustments: Adjustments | None = None,
     ) -> None:
         self.ids = list(prompt_ids)
         self.num_prompt = len(self.ids)
@@ -86,12 +95,19 @@ class Text:
         self.cancelled = False
         self.finished = False
         self.forced = 0
+        self.scores = scores
+        self.adjustments = adjustments
+        self._ends = ends
+        self._cut = False
+        """Whether a stop token came where the answer could not end."""
         self._reader = reader
         self._free = free
         self._named = named
         self._reason: str | None = None
         self._reasoning = 0
         self._answering = False
+        self._read = False
+        """Whether the text was read to its end."""
         _OPEN.add(self)
 
     @property
@@ -114,16 +130,43 @@ class Text:
         """Whether it continues."""
         return self._reason is None and not self.finished and not self.cancelled
 
+    @property
+    def scoring(self) -> bool:
+        """Whether it has ended and waits for the scores of its last tokens."""
+        return self._reason is not None and not self.finished and not self.cancelled
+
+    @property
+    def to_pass(self) -> bool:
+        """Whether the model has to read what is pending."""
+        return self.settled and self.pending > 0 and (self.open or self.scoring)
+
+    def unscored(self, width: int) -> int:
+        """Return how many known tokens a pass over the next `width` ones can score."""
+        if self.scores is None:
+            return 0
+        last = min(self.in_cache + width, len(self.ids) - 1)
+        return max(last - self.num_prompt - len(self.scores) + 1, 0)
+
     def append(self, token: int, *, forced: bool) -> None:
         """Take a token."""
-        if not self.matcher.accept_token(token):
+        stops = self._ends is not None and self._ends.stop_at(token, self.num_tokens)
+        if not stops and not self.matcher.accept_token(token):
             raise RuntimeError(f"the grammar refuses token {token}, which its mask allows")
         self.ids.append(token)
         self.forced += forced
-        if self.matcher.is_terminated():
+        if self._ends is not None and self.num_tokens == self._ends.min_tokens:
+            self._reader.stop_after(self.ids[self.num_prompt :])
+        if stops:
+            self._reason, self._cut = "stop", not self.matcher.is_accepting()
+        elif self.matcher.is_terminated():
             self._reason = "stop"
         elif self.num_tokens >= self.max_tokens:
             self._reason = "length"
+
+    def restrict(self, mask: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+        """Change the mask of its next token as the request says where it may end."""
+        if self._ends is not None:
+            self._ends.restrict(mask, self.matcher, self.num_tokens)
 
     def force(self) -> None:
         """Accept the forced tokens."""
@@ -137,16 +180,24 @@ class Text:
         """Send the text that became certain."""
         if self.finished or self.cancelled:
             return
-        deltas = self._reader.read(finish=self._reason is not None)
+        deltas = [] if self._read else self._reader.read(finish=self._reason is not None)
         if self._reader.stopped:
             self._reason = "stop"
+        self._read = self._reason is not None
         if not self._answering:
             self._answering = any(delta.kind != "reasoning" for delta in deltas)
             if deltas and not self._answering:
                 self._reasoning = self.num_tokens
-        if self._reason is None:
+        tokens: list[Scored] = []
+        ended = self._reason is not None
+        if self.scores is not None:
+            self.scores.hold(self.num_tokens, deltas, self._reader.pieces(deltas))
+            # Asked first: another thread adds scores.
+            ended = ended and len(self.scores) >= self.num_tokens
+            deltas, tokens = self.scores.release()
+        if self._reason is None or not ended:
             if deltas:
-                self.stream.push(News(self.index, deltas))
+                self.stream.push(News(self.index, deltas, tokens=tokens))
             return
         self.finished = True
         ending = Ending(
@@ -155,7 +206,7 @@ class Text:
             forced=self.forced,
             reasoning=self._reasoning,
         )
-        self.stream.push(News(self.index, deltas, ending))
+        self.stream.push(News(self.index, deltas, ending, tokens))
 
     def fail(self, error: ApiError) -> None:
         """End it with an error."""
@@ -164,7 +215,7 @@ class Text:
             self.stream.push(News(self.index, [], error))
 
     def _finish_reason(self, reason: str) -> str:
-        if reason == "length" or self._reader.stopped:
+        if reason == "length" or self._reader.stopped or self._cut:
             return reason
         if self._reader.num_calls and not self._named:
             return "tool_calls"
@@ -224,6 +275,8 @@ def _fill(texts: list[Text]) -> None:
             with _Guard(text):
                 text.matcher.fill_bitmask(bits, row)
     for row, text in enumerate(texts):
+        with _Guard(text):
+            text.restrict(bits[row])
         text.mask = bits[row]
 
 

@@ -1,6 +1,7 @@
 """`ffwd serve MODEL`: a model of transformers behind OpenAI's interface."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -38,6 +39,13 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
 @click.option(
     "--tool-format", help="One of ffwd.tools.FORMATS.  [default: what the template shows]"
 )
+@click.option(
+    "--tool-strictness",
+    default="auto",
+    type=click.Choice(["auto", "always", "strict", "off"]),
+    help="Which arguments follow their schema if the model decides whether it calls: those of"
+    " functions without `strict: false`, all, those with `strict: true`, none.",
+)
 @click.option("--max-batch", default=64, type=click.IntRange(1), help="Answers at the same time.")
 @click.option("--max-queue", default=256, type=click.IntRange(0), help="Requests that may wait.")
 @click.option(
@@ -45,6 +53,12 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     default=4096,
     type=click.IntRange(1),
     help="Tokens of an answer where the request does not say.",
+)
+@click.option(
+    "--max-texts",
+    default=64,
+    type=click.IntRange(1),
+    help="Prompts of a completion, times its `n`.",
 )
 @click.option(
     "--max-body-bytes", default=4 << 20, type=click.IntRange(1), help="The longest request."
@@ -100,6 +114,17 @@ _NEEDED = "ffwd serve needs more than is installed ({}): pip install 'ffwd[serve
     show_envvar=True,
     help="What clients must give.  [default: nothing]",
 )
+@click.option(
+    "--api-keys",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of keys with limits, in JSON Lines.  [default: nothing]",
+)
+@click.option(
+    "--cors-origin",
+    "cors_origins",
+    multiple=True,
+    help="An origin whose pages may use the server, or *; repeatable.  [default: none]",
+)
 @click.option("--protect-metrics", is_flag=True, help="Have /metrics need the key, too.")
 @click.option(
     "--log-level",
@@ -118,9 +143,11 @@ def serve(
     max_cached_tokens: int | None,
     chat_template: Path | None,
     tool_format: str | None,
+    tool_strictness: Literal["auto", "always", "strict", "off"],
     max_batch: int,
     max_queue: int,
     default_max_tokens: int,
+    max_texts: int,
     max_body_bytes: int,
     max_prompt_values: int,
     deadline: float,
@@ -132,6 +159,8 @@ def serve(
     warm: Path | None,
     threads: int | None,
     api_key: str | None,
+    api_keys: Path | None,
+    cors_origins: tuple[str, ...],
     protect_metrics: bool,
     log_level: str,
     writing: Writing,
@@ -146,31 +175,45 @@ def serve(
     try:
         import torch
 
-        from ffwd.adapters.server import ServerOptions, WarmingError, load_model, run
+        from ffwd.adapters.server import (
+            ServerOptions,
+            WarmingError,
+            load_model,
+            read_api_keys,
+            run,
+        )
     except ImportError as error:
         message = _NEEDED.format(error)
         raise Failure(message, exit_code=exits.MISSING, kind="MissingPackage") from None
     if threads is not None:
         torch.set_num_threads(threads)
-    options = ServerOptions(
-        max_batch=max_batch,
-        max_queue=max_queue,
-        default_max_tokens=default_max_tokens,
-        max_body_bytes=max_body_bytes,
-        max_prompt_values=max_prompt_values,
-        deadline=deadline,
-        shutdown_grace=shutdown_grace,
-        grammar_cache_bytes=grammar_cache_mb << 20,
-        limits=Limits(
-            source_bytes=max_grammar_bytes,
-            compile_seconds=max_compile_seconds,
-            call_seconds=max_mask_seconds,
-        ),
-        writing=writing,
-        warm=warm,
-        api_key=api_key,
-        protect_metrics=protect_metrics,
-    )
+    try:
+        options = ServerOptions(
+            tool_strictness=tool_strictness,
+            max_batch=max_batch,
+            max_queue=max_queue,
+            default_max_tokens=default_max_tokens,
+            max_texts=max_texts,
+            max_body_bytes=max_body_bytes,
+            max_prompt_values=max_prompt_values,
+            deadline=deadline,
+            shutdown_grace=shutdown_grace,
+            grammar_cache_bytes=grammar_cache_mb << 20,
+            limits=Limits(
+                source_bytes=max_grammar_bytes,
+                compile_seconds=max_compile_seconds,
+                call_seconds=max_mask_seconds,
+            ),
+            writing=writing,
+            warm=warm,
+            api_key=api_key,
+            api_keys=() if api_keys is None else read_api_keys(api_keys),
+            cors_origins=cors_origins,
+            protect_metrics=protect_metrics,
+        )
+    except (FfwdError, ValueError) as error:
+        kind = type(error).__name__
+        raise Failure(str(error), exit_code=exits.USAGE, kind=kind) from None
     try:
         loaded = load_model(
             model,

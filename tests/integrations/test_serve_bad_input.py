@@ -122,10 +122,8 @@ def test_bodies_that_are_no_request(http, data):
         ({"stop": ["a"] * 100}, "stop"),
         ({"stream": "yes"}, "stream"),
         ({"nonsense": 1}, "nonsense"),
-        ({"logprobs": True}, "logprobs"),
+        ({"logprobs": 2}, "logprobs"),
         ({"top_logprobs": 2}, "top_logprobs"),
-        ({"logit_bias": {"5": 1}}, "logit_bias"),
-        ({"presence_penalty": 0.5}, "presence_penalty"),
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"modalities": ["audio"]}, "modalities"),
         ({"tool_choice": "sometimes", "tools": TOOLS}, "tool_choice"),
@@ -785,20 +783,27 @@ def test_heavy_lanes_have_lower_priority():
         assert priority() == mine
 
 
-def test_several_prompts_at_a_time(http):
-    """Refused for what they are; a list of one is that one."""
-
-    def complete(prompt):
-        return http.post("/v1/completions", json={"prompt": prompt, "max_tokens": 2, "seed": 1})
-
-    for prompt in (["a", "b"], [[1, 2], [3]], ["a", 3]):
-        error = error_of(complete(prompt))
-        assert error["param"] == "prompt"
-        assert "list of 2 prompts" in error["message"]
-    alone = complete("Hello").json()["choices"]
-    assert complete(["Hello"]).json()["choices"] == alone
-    assert complete([[5, 6, 7]]).json()["choices"] == complete([5, 6, 7]).json()["choices"]
-    error_of(complete([]))
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"prompt": []}, "prompt"),
+        ({"prompt": [[]]}, "prompt[0]"),
+        ({"prompt": [[1], []]}, "prompt[1]"),
+        ({"prompt": ["a", 3]}, "prompt[1]"),
+        ({"prompt": ["a", [3]]}, "prompt[1]"),
+        ({"prompt": [["a"]]}, "prompt[0][0]"),
+        ({"prompt": [[1, 640]]}, "prompt[0][1]"),
+        ({"prompt": [5, -1]}, "prompt[1]"),
+        ({"prompt": ["a", "b\ud800"]}, "prompt[1]"),
+        ({"prompt": ["a"] * 65}, "prompt"),
+        ({"prompt": ["a"] * 9, "n": 8}, "prompt"),
+        ({"prompt": ["a", "ab cd " * 3000], "max_tokens": 1}, "prompt[1]"),
+        ({"prompt": ["a", "ab cd " * 3000]}, "prompt[1]"),
+    ],
+)
+def test_prompts_that_are_wrong(http, fields, param):
+    error = error_of(http.post("/v1/completions", content=json.dumps(fields)))
+    assert error["param"] == param, error
 
 
 def test_metrics_and_keys(folder):

@@ -287,6 +287,43 @@ def test_completions(client):
     jsonschema_rs.validate(PLACES, json.loads(structured.choices[0].text))
 
 
+@pytest.mark.parametrize("prompts", [["Once", "Twice, and", "Once"], [[5, 6, 7], [8], [5, 6, 7]]])
+@pytest.mark.parametrize("n", [1, 2])
+def test_several_prompts(client, prompts, n):
+    """Each as if it were alone; the choices of one prompt are next to each other."""
+    options = {"model": "tiny", "max_tokens": 8, "temperature": 1, "seed": 4, "n": n}
+    usage = {"stream_options": {"include_usage": True}}
+    answer = client.completions.create(prompt=prompts, **options)
+    alone = [client.completions.create(prompt=prompt, **options) for prompt in prompts]
+    texts = [choice.text for one in alone for choice in one.choices]
+    assert [choice.text for choice in answer.choices] == texts
+    assert [choice.index for choice in answer.choices] == list(range(3 * n))
+    assert texts[:n] == texts[2 * n :] != texts[n : 2 * n]
+    assert answer.usage.prompt_tokens == sum(one.usage.prompt_tokens for one in alone)
+    assert answer.usage.completion_tokens == 24 * n
+    came = [""] * (3 * n)
+    for chunk in client.completions.create(prompt=prompts, stream=True, **options, **usage):
+        for choice in chunk.choices:
+            came[choice.index] += choice.text
+    assert came == texts
+    assert chunk.usage == answer.usage
+    (one,) = client.completions.create(prompt=prompts[:1], **(options | {"n": 1})).choices
+    assert one.text == texts[0]
+
+
+def test_several_prompts_with_a_grammar(client):
+    """They share it, and each answer has its own budget."""
+    answer = client.completions.create(
+        model="tiny",
+        prompt=["Once", "Twice " * 300],
+        temperature=1,
+        extra_body={"structured_outputs": {"json": PLACES}},
+    )
+    assert len(answer.choices) == 2
+    for choice in answer.choices:
+        jsonschema_rs.validate(PLACES, json.loads(choice.text))
+
+
 def test_models(client):
     (model,) = client.models.list().data
     assert model.id == "tiny"

@@ -2,6 +2,7 @@
 
 import json
 
+import httpx
 import jsonschema_rs
 import pytest
 
@@ -20,6 +21,10 @@ from serve_models import (
     schema_format,
     write_model,
 )
+
+from ffwd.adapters.server import ServerOptions
+from ffwd.adapters.server.protocol import read_chat
+from ffwd.adapters.server.tool_marks import with_strictness, without_marks
 
 SCHEMAS = {"paint": COLOURS, "forecast": PLACES}
 
@@ -183,9 +188,10 @@ def test_bad_tools_are_named(ask):
     with pytest.raises(openai.BadRequestError, match="no function") as info:
         ask(tools=[{"type": "custom", "custom": {"name": "x"}}])
     assert info.value.param == "tools[0].type"
-    with pytest.raises(openai.BadRequestError) as info:
-        ask(tools=[{"type": "function"}])
-    assert info.value.status_code == 400
+    for function_of in ({}, {"function": "x"}, {"name": "flat", "parameters": {}}):
+        with pytest.raises(openai.BadRequestError, match="must be an object") as info:
+            ask(tools=[{"type": "function", **function_of}])
+        assert info.value.param == "tools[0].function"
 
 
 def test_arguments_that_are_not_json(tmp_path):
@@ -223,3 +229,123 @@ def test_arguments_that_are_not_json(tmp_path):
                     for part in chunk.choices[0].delta.tool_calls or []:
                         joined[part.index] += part.function.arguments or ""
                 assert joined == texts
+
+
+# ---------------------------------------------------------------------------------- strictness
+
+FREE = [
+    None,
+    "auto",
+    {
+        "type": "allowed_tools",
+        "allowed_tools": {
+            "mode": "auto",
+            "tools": [
+                {"type": "function", "function": {"name": name}} for name in ("yes", "no", "open")
+            ],
+        },
+    },
+]
+MARKS = {"yes": {"strict": True}, "no": {"strict": False}, "open": {}}
+FOLLOWED = {
+    "auto": {"yes", "open"},
+    "always": {"yes", "no", "open"},
+    "strict": {"yes"},
+    "off": set(),
+}
+
+
+def accepted(running, name, arguments, **fields):
+    """Whether an answer may call a function with these arguments."""
+    preparer, loaded = running.server.preparer, running.loaded
+    tools = [function(name, COLOURS, **mark) for name, mark in MARKS.items()]
+    rendered = preparer.chat(read_chat({"messages": HELLO, "tools": tools} | fields))
+    matcher = rendered.begin(preparer.cache.get(rendered.key)).matcher()
+    call = {"name": name, "arguments": arguments}
+    text = f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
+    tokens = loaded.tokenizer.encode(text)
+    return matcher.accept_tokens(tokens) and matcher.is_accepting()
+
+
+GOOD, OTHER = {"colour": "red", "shade": True}, {"hue": 3}
+
+
+@pytest.mark.parametrize("strictness", FOLLOWED)
+@pytest.mark.parametrize("form", [None, schema_format(PLACES)])
+def test_strictness(tmp_path, strictness, form):
+    """Of the operator, for calls that the model may omit; others follow what the request says."""
+    running = Running(write_model(tmp_path), tool_strictness=strictness)
+    extra = {} if form is None else {"response_format": form}
+    for name in MARKS:
+        for choice in FREE:
+            fields = extra | ({} if choice is None else {"tool_choice": choice})
+            assert accepted(running, name, GOOD, **fields)
+            assert accepted(running, name, OTHER, **fields) == (name not in FOLLOWED[strictness])
+            # Arguments are always an object.
+            assert not accepted(running, name, [3], **fields)
+        for choice in ("required", {"type": "function", "function": {"name": name}}):
+            assert accepted(running, name, GOOD, tool_choice=choice)
+            assert accepted(running, name, OTHER, tool_choice=choice) == (name == "no")
+
+
+def test_strictness_has_four_values():
+    with pytest.raises(ValueError, match="give one of auto, always, strict, off"):
+        ServerOptions(tool_strictness="never")
+
+
+def test_marks_are_not_shown_to_the_model(running, monkeypatch):
+    """The template dumps its tools: what is for the grammar is not there, the rest is."""
+    scheduler, tokenizer = running.server.scheduler, running.loaded.tokenizer
+    submit, texts = scheduler.submit, []
+    monkeypatch.setattr(scheduler, "submit", lambda new: (texts.extend(new), submit(new)))
+    tools = [
+        function("paint", COLOURS, strict=True, description="Paints a strict line."),
+        function("other", {"properties": {"strict": {"type": "boolean"}}}, strict=False),
+    ]
+    url = running.url
+    form = {
+        "type": "json_schema",
+        "json_schema": {"name": "marked", "description": "Hidden.", "strict": True}
+        | {"schema": PLACES},
+    }
+    bodies = [
+        {"messages": HELLO, "tools": tools},
+        {"messages": HELLO, "tools": tools, "response_format": form},
+        {"messages": HELLO, "tools": tools, "tool_choice": "required"},
+    ]
+    for body in bodies:
+        answer = httpx.post(
+            f"{url}/v1/chat/completions", json=body | {"max_tokens": 90}, timeout=None
+        )
+        assert answer.status_code == 200, answer.text
+    prompts = [
+        tokenizer.decode(text.ids[: text.num_prompt], skip_special_tokens=False) for text in texts
+    ]
+    asked = httpx.post(f"{url}/tokenize", json={"messages": HELLO, "tools": tools}, timeout=None)
+    ids = asked.json()["tokens"]
+    assert ids == texts[0].ids[: len(ids)]
+    assert len(prompts) == 3
+    for prompt in prompts:
+        assert prompt == prompts[0]
+        # One after the other, up to the end of the message.
+        listed = prompt[prompt.index("{") : prompt.index("}<|im_end|>") + 1]
+        assert json.loads(f"[{listed.replace('}{', '},{')}]") == [
+            function("paint", COLOURS, description="Paints a strict line."),
+            function("other", {"properties": {"strict": {"type": "boolean"}}}),
+        ]
+        assert "marked" not in prompt
+        assert "Hidden" not in prompt
+
+
+def test_requests_keep_their_tools():
+    """What a request says is not changed; only what becomes of it."""
+    tools = [function("paint", COLOURS, strict=True)]
+    (shown,) = without_marks(tools)
+    (marked,) = with_strictness(tools, "auto", "off")
+    assert tools == [function("paint", COLOURS, strict=True)]
+    assert "strict" not in shown["function"]
+    assert marked["function"]["strict"] is False
+    assert with_strictness(tools, "required", "off") == tools
+    # The grammar refuses these, and says why.
+    for odd in ({"type": "function"}, {"type": "function", "function": {"strict": 3}}):
+        assert with_strictness([odd], None, "strict") == [odd]
