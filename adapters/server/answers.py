@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ffwd.adapters.server.deltas import Delta
+from ffwd.adapters.server.errors import ApiError
+from ffwd.adapters.server.protocol import ChatRequest, Request
 from ffwd.adapters.server.streams import Ending
 
 
@@ -18,8 +20,9 @@ def encoded(value: Any) -> bytes:
 
 
 def event(value: Any) -> bytes:
-    """Return one event of a stream."""
-    return b"data: " + encoded(value) + b"\n\n"
+    """Return one event of a stream; one that has a `type` is named by it."""
+    name = f"event: {value['type']}\n" if "type" in value else ""
+    return name.encode() + b"data: " + encoded(value) + b"\n\n"
 
 
 DONE = b"data: [DONE]\n\n"
@@ -77,17 +80,28 @@ class Envelope:
 
     Args:
         model: The name of the model.
-        chat: Whether it answers a chat.
+        request: What is answered.
+        prompt_tokens: How many tokens the prompt has.
 
     """
 
-    def __init__(self, model: str, *, chat: bool) -> None:
-        self._chat = chat
+    done = DONE
+    """What ends a stream after its last event."""
+
+    def __init__(self, model: str, request: Request, prompt_tokens: int) -> None:
+        options = request.stream_options
+        self._chat = chat = isinstance(request, ChatRequest)
+        self._prompt_tokens = prompt_tokens
+        self._with_usage = options is not None and options.include_usage
         self._model = model
         self._id = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
         self._created = int(time.time())
 
-    def whole(self, choices: Sequence[Choice], prompt_tokens: int) -> dict[str, Any]:
+    def choice(self) -> Choice:
+        """Return what collects the deltas of an answer that is sent at once."""
+        return Choice()
+
+    def whole(self, choices: Sequence[Choice]) -> dict[str, Any]:
         """Return an answer that is sent at once."""
         listed = []
         for index, choice in enumerate(choices):
@@ -99,7 +113,7 @@ class Envelope:
         return {
             **self._head("chat.completion"),
             "choices": listed,
-            "usage": usage([choice.ending for choice in choices], prompt_tokens),
+            "usage": usage([choice.ending for choice in choices], self._prompt_tokens),
         }
 
     def first(self, index: int) -> list[dict[str, Any]]:
@@ -118,17 +132,21 @@ class Envelope:
         if ending is not None:
             yield self._chunk(index, {"delta": {}} if self._chat else {"text": ""}, ending.reason)
 
-    def last(self, endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
-        """Return the chunk with the usage."""
-        return {
-            **self._head("chat.completion.chunk"),
-            "choices": [],
-            "usage": usage(endings, prompt_tokens),
-        }
+    def failed(self, error: ApiError) -> dict[str, Any]:
+        """Return the event of a stream that ends with an error."""
+        return error.body()
+
+    def last(self, endings: Sequence[Ending | None]) -> list[dict[str, Any]]:
+        """Return the chunk with the usage, if the request has that option."""
+        if not self._with_usage:
+            return []
+        used = {"choices": [], "usage": usage(endings, self._prompt_tokens)}
+        return [{**self._head("chat.completion.chunk"), **used}]
 
     def _chunk(self, index: int, said: dict[str, Any], reason: str | None) -> dict[str, Any]:
         choice = {"index": index, **said, "logprobs": None, "finish_reason": reason}
-        return {**self._head("chat.completion.chunk"), "choices": [choice]}
+        usage = {"usage": None} if self._with_usage else {}
+        return {**self._head("chat.completion.chunk"), "choices": [choice], **usage}
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {
