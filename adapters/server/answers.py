@@ -4,7 +4,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ffwd.adapters.server.deltas import Delta
@@ -45,7 +45,14 @@ class Choice:
             elif delta.kind == "reasoning":
                 self.reasoning.append(delta.text)
             elif delta.kind == "call":
-                self.calls.append({"id": delta.call_id, "name": delta.text, "arguments": []})
+                self.calls.append(
+                    {
+                        "id": delta.call_id,
+                        "name": delta.text,
+                        "arguments": [],
+                        "custom": delta.custom,
+                    }
+                )
             else:
                 self.calls[delta.index]["arguments"].append(delta.text)
 
@@ -67,8 +74,7 @@ class Choice:
             message["tool_calls"] = [
                 {
                     "id": call["id"],
-                    "type": "function",
-                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+                    **_called(call["custom"], "".join(call["arguments"]), call["name"]),
                 }
                 for call in self.calls
             ]
@@ -180,12 +186,12 @@ def merged(deltas: Sequence[Delta]) -> Iterator[Delta]:
         if last is not None and (
             delta.kind != last.kind or delta.index != last.index or delta.kind == "call"
         ):
-            yield Delta(last.kind, "".join(texts), last.index, last.call_id)
+            yield replace(last, text="".join(texts))
             texts = []
         texts.append(delta.text)
         last = delta
     if last is not None:
-        yield Delta(last.kind, "".join(texts), last.index, last.call_id)
+        yield replace(last, text="".join(texts))
 
 
 def _delta(delta: Delta) -> dict[str, Any]:
@@ -195,11 +201,16 @@ def _delta(delta: Delta) -> dict[str, Any]:
         return {"reasoning_content": delta.text}
     call: dict[str, Any] = {"index": delta.index}
     if delta.kind == "call":
-        call |= {
-            "id": delta.call_id,
-            "type": "function",
-            "function": {"name": delta.text, "arguments": ""},
-        }
+        call |= {"id": delta.call_id, **_called(delta.custom, "", delta.text)}
     else:
-        call["function"] = {"arguments": delta.text}
+        call |= _called(delta.custom, delta.text)
+        # The type comes once, with the id.
+        del call["type"]
     return {"tool_calls": [call]}
+
+
+def _called(custom: bool, arguments: str, name: str | None = None) -> dict[str, Any]:
+    """Return the type of a call, and what is called with which arguments or input."""
+    kind, member = ("custom", "input") if custom else ("function", "arguments")
+    named = {} if name is None else {"name": name}
+    return {"type": kind, kind: {**named, member: arguments}}

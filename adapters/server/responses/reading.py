@@ -203,14 +203,18 @@ def _tool(tool: Any, place: str) -> dict[str, Any]:
         raise bad(f"`{place}` must be an object", param=place)
     kind = tool.get("type")
     if not isinstance(kind, str) or kind not in _TOOLS:
-        raise unsupported(f"{place}.type", f"the server runs no tools: {kind!r} is no function")
+        raise unsupported(f"{place}.type", f"the server runs no tools: {kind!r} is none of yours")
     for name in ("defer_loading", "async"):
         if tool.get(name):
             raise unsupported(f"{place}.{name}", "all tools are given to the model at once")
     return {"type": kind, kind: {k: tool[k] for k in _TOOLS[kind] if tool.get(k) is not None}}
 
 
-_TOOLS = {"function": ("name", "description", "parameters", "strict")}
+_TOOLS = {
+    "function": ("name", "description", "parameters", "strict"),
+    "custom": ("name", "description", "format"),
+}
+"""The types of tools, with the members that chats have in an inner object."""
 
 _READ: dict[str, Callable[[Any], dict[str, Any]]] = {
     "max_output_tokens": _limit,

@@ -166,7 +166,7 @@ class _Item:
         self.kind = first.kind
         self.index = index
         self.texts: list[str] = []
-        self._form = first.kind
+        self._form = "custom" if first.custom else first.kind
         self.id = f"{_PREFIXES[self._form]}_{uuid.uuid4().hex}"
         self._call = first
 
