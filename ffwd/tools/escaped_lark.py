@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from ffwd._compile import compile as compile_grammar
 from ffwd._native import GrammarError
 from ffwd.grammar import lark
-from ffwd.tools.escaped_regex import SPECIAL, byte_vocabulary, escaped, escaped_regex, refused
+from ffwd.tools.escaped_regex import (
+    SPECIAL,
+    Classes,
+    byte_vocabulary,
+    escaped,
+    escaped_regex,
+    refused,
+)
 
 _WHERE = "the Lark grammar"
 _TOKEN = re.compile(
@@ -68,7 +75,7 @@ def escaped_lark(text: str) -> str:
     compile_grammar(lark(text), byte_vocabulary())
     tokens = list(_tokens(text))
     parts: list[str] = []
-    seen: set[frozenset[str]] = set()
+    classes = Classes()
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -78,19 +85,20 @@ def escaped_lark(text: str) -> str:
             end = at + 1
             while end < len(tokens) and tokens[end].kind != "newline":
                 end += 1
-            parts.append(_imported("".join(each.text for each in tokens[at + 1 : end]), seen))
+            parts.append(_imported("".join(each.text for each in tokens[at + 1 : end]), classes))
             at = end
         elif _is_range(tokens, at):
             bounds = [_value(tokens[place]) for place in (at, at + 2)]
             first, last = (f"\\x{{{ord(bound):X}}}" for bound in bounds)
-            parts.append(_pattern(escaped_regex(f"[{first}-{last}]", "", seen)))
+            parts.append(_pattern(escaped_regex(f"[{first}-{last}]", "", classes)))
             at += 3
         else:
             following = tokens[at + 1] if at + 1 < len(tokens) else None
-            parts.append(_escaped(token, following, seen))
+            parts.append(_escaped(token, following, classes))
             at += 1
-    if len(seen) > 1:
-        shown = ", ".join(repr(character) for character in sorted(frozenset().union(*seen))[-4:])
+    if len(classes.special) > 1:
+        several = sorted(frozenset().union(*classes.special))
+        shown = ", ".join(repr(special) for special in several[-4:])
         raise refused(f"more than one set of characters that JSON escapes ({shown})", _WHERE)
     return " ".join(parts)
 
@@ -123,17 +131,17 @@ def _is_range(tokens: list[_Token], at: int) -> bool:
     )
 
 
-def _escaped(token: _Token, following: _Token | None, seen: set[frozenset[str]]) -> str:
+def _escaped(token: _Token, following: _Token | None, classes: Classes) -> str:
     if token.kind == "text":
         value = _value(token)
-        seen.update(frozenset(character) for character in SPECIAL.intersection(value))
+        classes.special.update(frozenset(special) for special in SPECIAL.intersection(value))
         if token.match["case"]:
-            return _pattern(escaped_regex(_literal(value), "i", seen))
+            return _pattern(escaped_regex(re.escape(value), "i", classes))
         return json.dumps(escaped(value))
     if token.kind == "pattern":
         flags = "".join(set(token.match["flags"]) - {"u"})
         pattern = token.match["pattern"].replace("\\/", "/")
-        return _pattern(escaped_regex(pattern, flags, seen))
+        return _pattern(escaped_regex(pattern, flags, classes))
     if token.kind in ("special", "reference") or (
         token.kind == "directive" and token.text not in _COPIED
     ):
@@ -143,7 +151,7 @@ def _escaped(token: _Token, following: _Token | None, seen: set[frozenset[str]])
     return token.text
 
 
-def _imported(text: str, seen: set[frozenset[str]]) -> str:
+def _imported(text: str, classes: Classes) -> str:
     found = _IMPORTED.fullmatch(text.strip())
     if found is None:
         raise refused(f"`%import {text}`", _WHERE)
@@ -152,7 +160,7 @@ def _imported(text: str, seen: set[frozenset[str]]) -> str:
     for name in names:
         alias = found["alias"] or name
         if name in _COMMON:
-            lines.append(f"{alias}: {_pattern(escaped_regex(_COMMON[name], '', seen))}")
+            lines.append(f"{alias}: {_pattern(escaped_regex(_COMMON[name], '', classes))}")
         else:
             lines.append(f"%import common.{name} -> {alias}")
     return "\n".join(lines)
@@ -169,10 +177,6 @@ def _value(token: _Token) -> str:
     if not isinstance(value, str):
         raise GrammarError(f"{token.text} is no string")
     return value
-
-
-def _literal(text: str) -> str:
-    return "".join(f"\\x{{{ord(character):X}}}" for character in text)
 
 
 def _pattern(pattern: str) -> str:

@@ -6,6 +6,7 @@ the control characters. So the texts of the result are those of the expression, 
 
 import json
 import re
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from ffwd._bitmask import allocate_bitmask
@@ -15,6 +16,10 @@ from ffwd.grammar import regex
 
 SPECIAL = frozenset({'"', "\\", *map(chr, range(32))})
 """The characters that are escaped."""
+MAX_CLASSES = 256
+"""Each is compiled alone."""
+_PUNCTUATION = frozenset("!#$%&'()*+,-./:;=?@[]^_`{|}~ ")
+"""Characters that mean themselves behind a backslash and are no special ones."""
 ANY = r"[\x00-\x{10FFFF}]"
 _SPECIAL_CLASS = r'["\\\x00-\x1F]'
 _ESCAPE = re.compile(
@@ -36,13 +41,42 @@ def escaped(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def escaped_regex(pattern: str, flags: str = "", seen: set[frozenset[str]] | None = None) -> str:
+@dataclass(frozen=True)
+class Classes:
+    """The classes of an expression or of all those of a grammar.
+
+    Attributes:
+        sources: The classes, as they are written.
+        special: The special characters of each that has some.
+
+    """
+
+    sources: set[str] = field(default_factory=set)
+    special: set[frozenset[str]] = field(default_factory=set)
+
+    def members(self, source: str, ignore_case: bool) -> tuple[tuple[str, ...], bool]:
+        """Return the special characters in a class, and whether it has others.
+
+        Raises:
+            GrammarError: There are more classes than are looked at.
+
+        """
+        self.sources.add(source)
+        if len(self.sources) > MAX_CLASSES:
+            raise refused(f"more than {MAX_CLASSES} different classes of characters", "a grammar")
+        special, others = _members(source, ignore_case)
+        if special:
+            self.special.add(frozenset(special))
+        return special, others
+
+
+def escaped_regex(pattern: str, flags: str = "", classes: Classes | None = None) -> str:
     """Return the expression of the escaped texts, in the dialect `rust`, without flags.
 
     Args:
         pattern: In the dialect `rust`.
         flags: Flags by their letters.
-        seen: Receives the special characters of each of its classes that has some.
+        classes: Receives its classes.
 
     Raises:
         GrammarError: The expression cannot be parsed, or has a part whose escaped texts no
@@ -51,18 +85,18 @@ def escaped_regex(pattern: str, flags: str = "", seen: set[frozenset[str]] | Non
 
     """
     compile_grammar(regex(pattern, flags="".join(set(flags) - {"u"})), byte_vocabulary())
-    return _Escaping(pattern, frozenset(flags), set() if seen is None else seen).all()
+    return _Escaping(pattern, frozenset(flags), classes or Classes()).all()
 
 
 class _Escaping:
     """One expression, which is known to be valid."""
 
-    def __init__(self, pattern: str, flags: frozenset[str], seen: set[frozenset[str]]) -> None:
+    def __init__(self, pattern: str, flags: frozenset[str], classes: Classes) -> None:
         self._pattern = pattern
         self._at = 0
         self._flags = flags
         self._groups: list[frozenset[str]] = []
-        self._seen = seen
+        self._classes = classes
 
     def all(self) -> str:
         """Return the whole expression."""
@@ -113,16 +147,17 @@ class _Escaping:
         taken = self._taken(_ESCAPE)
         if taken in ("\\A", "\\z"):
             return taken
+        if taken[1] in _PUNCTUATION:
+            return taken
         if taken[1] in "bB<>":
             raise self._refused(f"the word boundary `{taken}`")
         return self._class(taken)
 
     def _class(self, source: str) -> str:
         """Return a class without what is escaped, and the escapes of the rest."""
-        members, others = _members(source, "i" in self._flags)
+        members, others = self._classes.members(source, "i" in self._flags)
         if not members:
             return self._cased(source)
-        self._seen.add(frozenset(members))
         escapes = _escapes(members)
         if not others:
             return escapes

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 
 import pytest
 
@@ -48,6 +49,7 @@ def check(grammar, of_escaped):
             r"a(?:\n|k)*?",
         ),
         *(r"[\n]", r"\x01?a", "\\\\", r"[\[\]\\/]+", r"\A(k|\d)*\z", r"(?m)[a\n]*", r"[^]\n]"),
+        *(r"\.?\/a?", r"(?i)\\?[k\-]", r"\x2f|\\\"", "(?i)(?:É|\n)+"),
     ],
 )
 def test_expressions(pattern):
@@ -62,6 +64,7 @@ def test_expressions(pattern):
         'start: sum\nsum: sum "/" sum | N | "(" sum ")"\nN: /[a1]/\n%import common.WS\n%ignore WS',
         'start: "a" ("1" "K"~1..2)\n%ignore "\\n"',
         'start: "a" ("1" "K")*\n%ignore /\\n+/',
+        'start: "K\\n/"i | "a./-"i',
         'start: "a" ID | ID "1" ID\nID: /[ak]+/\n%ignore /\\n+/',
         'start: lines{"k"}\nlines{x}: x ("\\n" x)*',
         'start: /"[ak]*"/ | "\\"" "k"',
@@ -101,6 +104,7 @@ def test_grammars_without_an_escaped_form(grammar, said):
         (r"(?x) a", "the flag `x`"),
         (r"(?R)a", "the flag `R`"),
         ("(", "unclosed group"),
+        ("".join(f"[{chr(0x4E00 + i)}]" for i in range(257)), "more than 256 different classes"),
         (r"(?=a)a", "look"),
     ],
 )
@@ -173,3 +177,52 @@ def test_bad_tools_are_refused(tool, said):
     with pytest.raises(RefusedToolsError) as info:
         ffwd.openai.tools([tool], format="hermes")
     assert said in str(info.value)
+
+
+def test_random_expressions_and_grammars():
+    """Whatever has an escaped form has the same texts."""
+    chance = random.Random(5)
+    signs = 'ab"\\n[]()^$.*+?{}|-&~:1,ik \n\té/<>PpLudwsxU=!#'
+    parts = [
+        *(
+            "a",
+            "B",
+            "|",
+            "(",
+            ")",
+            "?",
+            "*",
+            "~1..2",
+            "&",
+            " ",
+            "\n",
+            "->z",
+            "[",
+            "]",
+            "//c",
+            "B: ",
+        ),
+        *('"x"', '"\\n"', '"k"i', "/[a-z\\n]+/", "/k+/", '"1".."9"', '%ignore " "', '"/"'),
+        "%import common.WS",
+    ]
+    ends = ["", '\na: "k"', "\nB: /[k1]/", '\na: "1"\nB: "k\\n"']
+    texts = [*chance.sample(TEXTS, 50), "1", "k", "1k", "k\n", "k k", "\n"]
+
+    def compare(grammar, escape, text):
+        try:
+            plain, other = ffwd.compile(grammar(text), BYTES), escape(text)
+        except ffwd.GrammarError:
+            return False
+        inner = ffwd.compile(ffwd.seq('"', grammar(other), '"'), BYTES)
+        for given in texts:
+            same = accepts(plain, given) == accepts(inner, f'"{escaped(given)}"')
+            assert same, (text, given)
+        return True
+
+    expressions = ("".join(chance.choices(signs, k=chance.randrange(1, 9))) for _ in range(1000))
+    grammars = (
+        f"start: {''.join(chance.choices(parts, k=chance.randrange(1, 9)))}{chance.choice(ends)}"
+        for _ in range(2000)
+    )
+    assert sum(compare(ffwd.regex, escaped_regex, text) for text in expressions) > 200
+    assert sum(compare(ffwd.lark, escaped_lark, text) for text in grammars) > 100
