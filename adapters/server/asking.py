@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import ffwd
+from ffwd.adapters.server.custom_tools import is_custom
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.protocol import StructuredOutputs
 from ffwd.adapters.server.tool_marks import is_free
 from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 from ffwd.grammar import Writing
-from ffwd.tools import ToolFormat
+from ffwd.tools import RefusedToolsError, ToolFormat
+from ffwd.tools.definition import NAMED
 
 _KIND = "server"
 _CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
@@ -54,14 +56,17 @@ class Asked:
                 param="structured_outputs",
             )
         for index, tool in enumerate(self.tools):
-            if tool.get("type") != "function":
+            kind = tool.get("type")
+            if kind not in NAMED:
                 raise unsupported(
-                    f"tools[{index}].type", f"{tool.get('type')!r} is no function; give those"
+                    f"tools[{index}].type",
+                    f"{kind!r} is no function and no custom tool; give those",
                 )
-            if not isinstance(tool.get("function"), Mapping):
+            if not isinstance(tool.get(str(kind)), Mapping):
                 raise bad(
-                    f"`tools[{index}].function` must be an object with `name` and `parameters`",
-                    param=f"tools[{index}].function",
+                    f"`tools[{index}].{kind}` must be an object with `name`; without that object "
+                    "tools are those of /v1/responses",
+                    param=f"tools[{index}].{kind}",
                     code="invalid_tool",
                 )
         if not self.tools and tool_choice not in (None, "none", "auto"):
@@ -70,8 +75,8 @@ class Asked:
             )
         self.calls = bool(self.tools) and tool_choice != "none"
         """Whether an answer may have calls."""
-        self.named = isinstance(tool_choice, Mapping) and tool_choice.get("type") == "function"
-        """Whether the request names the one function to call."""
+        self.named = isinstance(tool_choice, Mapping) and tool_choice.get("type") in NAMED
+        """Whether the request names the one tool to call."""
         self.structured = formatted or self._structured is not None or self.calls
         """Whether an answer that is cut off may be useless."""
 
@@ -152,6 +157,11 @@ class Reader:
                 parallel_tool_calls=asked["parallel"],
                 **self._writing.given(),
             )
+        except RefusedToolsError as error:
+            refused = of_ffwd(error, "tools")
+            if is_custom(asked["tools"][error.refused[0].index]):
+                refused.param = f"tools[{error.refused[0].index}].custom.format"
+            raise refused from error
         except BAD_INPUT as error:
             raise of_ffwd(error, "tools") from error
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
+from ffwd.adapters.server.custom_tools import as_function, call_as_function, is_custom
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.ends import ends_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
@@ -353,10 +354,7 @@ class Preparer:
                     start=start,
                     stops=rendered.stops,
                     tool_format=self._loaded.tool_format,
-                    tools={
-                        str(tool["function"].get("name")): tool["function"].get("parameters") or {}
-                        for tool in asked.tools
-                    },
+                    tools=dict(map(_schema, asked.tools)),
                     tracked=request.num_top is not None,
                     early_stops=not request.min_tokens,
                 )
@@ -470,7 +468,7 @@ class Preparer:
             return template.render(
                 messages,
                 tokenizer=self._loaded.tokenizer,
-                tools=without_marks(tools) or None,
+                tools=[as_function(tool) for tool in without_marks(tools)] or None,
                 add_generation_prompt=request.add_generation_prompt and not going_on,
                 continue_final_message=going_on,
                 **variables,
@@ -517,6 +515,12 @@ class Preparer:
             min_p=given(request.min_p, 0.0),
             chance=chance,
         )
+
+
+def _schema(tool: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the name of a tool and its schema; None for a custom tool."""
+    inner = tool[tool["type"]]
+    return str(inner["name"]), None if is_custom(tool) else inner.get("parameters") or {}
 
 
 def _least(limit: _Number | None, other: _Number) -> _Number:
@@ -568,6 +572,7 @@ def _text(part: Any, place: str) -> str:
 
 def _call(call: Any, place: str) -> dict[str, Any]:
     """Return a call with its arguments as an object: templates write them in their notation."""
+    call = call_as_function(call, place)
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         raise bad(f"`{place}.function` is missing", param=f"{place}.function")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -73,6 +74,10 @@ class AnyRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
     model: str | None = None
+
+    def errors(self) -> AbstractContextManager[None]:
+        """Return a context whose errors name fields as the client did; here they do already."""
+        return nullcontext()
 
 
 class Request(AnyRequest):
@@ -288,6 +293,11 @@ def read_tokenize(body: dict[str, Any]) -> TokenizeRequest:
 def read_detokenize(body: dict[str, Any]) -> DetokenizeRequest:
     """Return the request for the text of tokens; errors are those of `read_chat`."""
     return _validated(DetokenizeRequest, body)
+
+
+def checked(model: type[_Model], body: dict[str, Any]) -> _Model:
+    """Return a request of another type; errors are those of `read_chat`."""
+    return _validated(model, _known(body))
 
 
 def _no_constant(name: str) -> NoReturn:

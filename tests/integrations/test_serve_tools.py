@@ -186,7 +186,7 @@ def test_bad_tools_are_named(ask):
         ask(tools=openai.omit, tool_choice="required")
     assert info.value.param == "tool_choice"
     with pytest.raises(openai.BadRequestError, match="no function") as info:
-        ask(tools=[{"type": "custom", "custom": {"name": "x"}}])
+        ask(tools=[{"type": "web_search"}])
     assert info.value.param == "tools[0].type"
     for function_of in ({}, {"function": "x"}, {"name": "flat", "parameters": {}}):
         with pytest.raises(openai.BadRequestError, match="must be an object") as info:
