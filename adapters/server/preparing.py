@@ -1,8 +1,6 @@
 """From a request to its sequences: prompt, grammar, matchers."""
 
-import json
 import random
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +10,13 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
-from ffwd.adapters.server.custom_tools import as_function, call_as_function, is_custom
+from ffwd.adapters.server.custom_tools import as_function, is_custom
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.ends import ends_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.logprobs import Scores
+from ffwd.adapters.server.messages import template_message
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.penalties import adjustments_of
 from ffwd.adapters.server.protocol import (
@@ -53,8 +52,6 @@ Effort: TypeAlias = Literal["least", "small", "any"]
 EFFORTS: tuple[Effort, ...] = ("least", "small", "any")
 
 
-_KNOWS_FUNCTIONS = re.compile(r"""role\b[^%}]*['"]function['"]""")
-"""Where a template looks for the role `function`. The word alone is in the form of each tool."""
 _Number = TypeVar("_Number", int, float)
 
 
@@ -461,7 +458,7 @@ class Preparer:
             going_on = True
         source = template.source(tools=bool(tools))
         messages = [
-            _message(message, index, source=source)
+            template_message(message, index, source=source)
             for index, message in enumerate(request.messages)
         ]
         try:
@@ -525,64 +522,3 @@ def _schema(tool: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
 
 def _least(limit: _Number | None, other: _Number) -> _Number:
     return other if limit is None else min(limit, other)
-
-
-def _message(message: Mapping[str, Any], index: int, *, source: str) -> dict[str, Any]:
-    """Return a message in the form that templates expect."""
-    place = f"messages[{index}]"
-    made = {name: value for name, value in message.items() if value is not None}
-    role = made.get("role")
-    if not isinstance(role, str):
-        raise bad(f"`{place}.role` must be a string", param=f"{place}.role")
-    if role == "developer" and role not in source:
-        made["role"] = "system"
-    elif role == "function" and not _KNOWS_FUNCTIONS.search(source):
-        # The older name of a tool's result.
-        made["role"] = "tool"
-    content = made.get("content")
-    if isinstance(content, list):
-        made["content"] = "".join(
-            _text(part, f"{place}.content[{i}]") for i, part in enumerate(content)
-        )
-    elif content is not None and not isinstance(content, str):
-        raise bad(f"`{place}.content` must be text or a list of parts", param=f"{place}.content")
-    elif content is None and role != "assistant":
-        raise bad(f"`{place}.content` is missing", param=f"{place}.content")
-    calls = made.get("tool_calls")
-    if calls is not None:
-        if not isinstance(calls, list):
-            raise bad(f"`{place}.tool_calls` must be a list", param=f"{place}.tool_calls")
-        made["tool_calls"] = [
-            _call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)
-        ]
-    return made
-
-
-def _text(part: Any, place: str) -> str:
-    if isinstance(part, str):
-        return part
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if kind not in ("text", "refusal"):
-        raise unsupported(place, f"the model reads text, not {kind!r}")
-    text = part.get(kind)
-    if not isinstance(text, str):
-        raise bad(f"`{place}.{kind}` must be a string", param=f"{place}.{kind}")
-    return text
-
-
-def _call(call: Any, place: str) -> dict[str, Any]:
-    """Return a call with its arguments as an object: templates write them in their notation."""
-    call = call_as_function(call, place)
-    function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(function, Mapping):
-        raise bad(f"`{place}.function` is missing", param=f"{place}.function")
-    arguments = function.get("arguments", "{}")
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError) as error:
-            raise bad(
-                f"`{place}.function.arguments` is not JSON: {error}",
-                param=f"{place}.function.arguments",
-            ) from None
-    return {**call, "function": {**function, "arguments": arguments}}

@@ -395,7 +395,7 @@ def test_what_changes_nothing_is_ignored(ask):
 def test_names_of_events(running):
     """Readers of server-sent events that go by names find them."""
     httpx = pytest.importorskip("httpx")
-    body = {"input": "Hello!", "max_output_tokens": 2, "stream": True}
+    body = {"input": "Hello!", "max_output_tokens": 2, "temperature": 0, "stream": True}
     lines = httpx.post(f"{running.url}/v1/responses", json=body, timeout=600).text.splitlines()
     names = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
     datas = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]

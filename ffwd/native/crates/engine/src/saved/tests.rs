@@ -111,6 +111,20 @@ fn every_node_of_a_grammar_comes_back() {
     assert!((0..again.num_nodes() as u32).any(|id| lexed(again.node(ffwd_grammar::NodeId(id)))));
 }
 
+#[test]
+fn ignored_text_is_optional() {
+    for (min, is_read) in [(0, true), (1, false), (2, false)] {
+        let mut grammar = Grammar::new();
+        let scope = grammar.add_scope();
+        let ignored = grammar.ignored(Ast::literal(" "), scope).unwrap();
+        let ignored = grammar.repeat(ignored, min, None).unwrap();
+        let word = grammar.terminal(pattern("a+"), scope, false).unwrap();
+        grammar.start = Some(grammar.seq(vec![word, ignored]).unwrap());
+        let read = grammar::read(&mut Reader::new(&written(&grammar)));
+        assert_eq!(read.is_ok(), is_read, "{min}");
+    }
+}
+
 fn compiled(engine: &Arc<Engine>) -> Vec<Compiled> {
     let mut grammar = Grammar::new();
     let rule = grammar.declare("list", None).unwrap();
