@@ -38,7 +38,7 @@ help:
 	@echo 'make vocabularies  only the vocabularies and chat templates of llama.cpp, for the tests'
 	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
 	@echo 'make engines  the tests with vLLM'"'"'s scheduler, SGLang'"'"'s grammars and outlines, in environments of their own'
-	@echo 'make hosts    the tests of adapters with outlines, mlx-lm and others, in environments of their own'
+	@echo 'make hosts    the tests of adapters with outlines, mlx-lm and others, and of clients, in environments of their own'
 	@echo 'make test-flaky  the tests with threads, FLAKY_RUNS times; stops at the first failure'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer; needs a nightly toolchain'
 	@echo 'make miri    tests of small modules under Miri; needs a nightly toolchain'
@@ -284,6 +284,7 @@ host-onnxruntime-genai: HOST_TESTS := test_onnxruntime_genai.py
 host-genlm-control: HOST_TESTS := test_genlm_control.py
 host-exllamav3: HOST_TESTS := test_exllamav3.py
 host-lmdeploy: HOST_TESTS := test_lmdeploy.py
+host-clients: HOST_TESTS := test_clients.py test_client_programs.py
 host-%: $(ENGINES)/%/.made
 	$(ENGINES)/$*/bin/python -m pytest -m engine $(addprefix tests/integrations/,$(HOST_TESTS))
 

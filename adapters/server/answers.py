@@ -4,11 +4,14 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ffwd.adapters.server.deltas import Delta
+from ffwd.adapters.server.errors import ApiError
+from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.logprobs import Listing, Scored
+from ffwd.adapters.server.protocol import ChatRequest, Request
 from ffwd.adapters.server.streams import Ending
 
 
@@ -19,8 +22,9 @@ def encoded(value: Any) -> bytes:
 
 
 def event(value: Any) -> bytes:
-    """Return one event of a stream."""
-    return b"data: " + encoded(value) + b"\n\n"
+    """Return one event of a stream; one that has a `type` is named by it."""
+    name = f"event: {value['type']}\n" if "type" in value else ""
+    return name.encode() + b"data: " + encoded(value) + b"\n\n"
 
 
 DONE = b"data: [DONE]\n\n"
@@ -45,7 +49,14 @@ class Choice:
             elif delta.kind == "reasoning":
                 self.reasoning.append(delta.text)
             elif delta.kind == "call":
-                self.calls.append({"id": delta.call_id, "name": delta.text, "arguments": []})
+                self.calls.append(
+                    {
+                        "id": delta.call_id,
+                        "name": delta.text,
+                        "arguments": [],
+                        "custom": delta.custom,
+                    }
+                )
             else:
                 self.calls[delta.index]["arguments"].append(delta.text)
 
@@ -67,8 +78,7 @@ class Choice:
             message["tool_calls"] = [
                 {
                     "id": call["id"],
-                    "type": "function",
-                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+                    **_called(call["custom"], "".join(call["arguments"]), call["name"]),
                 }
                 for call in self.calls
             ]
@@ -79,20 +89,30 @@ class Envelope:
     """The common members of all objects of one answer.
 
     Args:
-        model: The name of the model.
-        chat: Whether it answers a chat.
-        listing: How tokens are listed, if their log probabilities are asked for.
+        loaded: The model.
+        request: What is answered.
+        prompt_tokens: How many tokens its prompts have.
 
     """
 
-    def __init__(self, model: str, *, chat: bool, listing: Listing | None = None) -> None:
-        self._chat = chat
-        self._listing = listing
-        self._model = model
+    done = DONE
+    """What ends a stream after its last event."""
+
+    def __init__(self, loaded: LoadedModel, request: Request, prompt_tokens: int) -> None:
+        options = request.stream_options
+        self._chat = chat = isinstance(request, ChatRequest)
+        self._listing = None if request.num_top is None else Listing(loaded.tokenizer, chat=chat)
+        self._prompt_tokens = prompt_tokens
+        self._with_usage = options is not None and options.include_usage
+        self._model = loaded.name
         self._id = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
         self._created = int(time.time())
 
-    def whole(self, choices: Sequence[Choice], prompt_tokens: int) -> dict[str, Any]:
+    def choice(self) -> Choice:
+        """Return what collects the deltas of an answer that is sent at once."""
+        return Choice()
+
+    def whole(self, choices: Sequence[Choice]) -> dict[str, Any]:
         """Return an answer that is sent at once."""
         listed = []
         for index, choice in enumerate(choices):
@@ -105,7 +125,7 @@ class Envelope:
         return {
             **self._head("chat.completion"),
             "choices": listed,
-            "usage": usage([choice.ending for choice in choices], prompt_tokens),
+            "usage": usage([choice.ending for choice in choices], self._prompt_tokens),
         }
 
     def first(self, index: int) -> list[dict[str, Any]]:
@@ -131,13 +151,16 @@ class Envelope:
         if ending is not None:
             yield self._chunk(index, {"delta": {}} if self._chat else {"text": ""}, ending.reason)
 
-    def last(self, endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
-        """Return the chunk with the usage."""
-        return {
-            **self._head("chat.completion.chunk"),
-            "choices": [],
-            "usage": usage(endings, prompt_tokens),
-        }
+    def failed(self, error: ApiError) -> dict[str, Any]:
+        """Return the event of a stream that ends with an error."""
+        return error.body()
+
+    def last(self, endings: Sequence[Ending | None]) -> list[dict[str, Any]]:
+        """Return the chunk with the usage, if the request has that option."""
+        if not self._with_usage:
+            return []
+        used = {"choices": [], "usage": usage(endings, self._prompt_tokens)}
+        return [{**self._head("chat.completion.chunk"), **used}]
 
     def _chunk(
         self,
@@ -147,7 +170,8 @@ class Envelope:
         logprobs: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         choice = {"index": index, **said, "logprobs": logprobs, "finish_reason": reason}
-        return {**self._head("chat.completion.chunk"), "choices": [choice]}
+        usage = {"usage": None} if self._with_usage else {}
+        return {**self._head("chat.completion.chunk"), "choices": [choice], **usage}
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {
@@ -181,12 +205,12 @@ def merged(deltas: Sequence[Delta]) -> Iterator[Delta]:
         if last is not None and (
             delta.kind != last.kind or delta.index != last.index or delta.kind == "call"
         ):
-            yield Delta(last.kind, "".join(texts), last.index, last.call_id)
+            yield replace(last, text="".join(texts))
             texts = []
         texts.append(delta.text)
         last = delta
     if last is not None:
-        yield Delta(last.kind, "".join(texts), last.index, last.call_id)
+        yield replace(last, text="".join(texts))
 
 
 def _delta(delta: Delta) -> dict[str, Any]:
@@ -196,11 +220,16 @@ def _delta(delta: Delta) -> dict[str, Any]:
         return {"reasoning_content": delta.text}
     call: dict[str, Any] = {"index": delta.index}
     if delta.kind == "call":
-        call |= {
-            "id": delta.call_id,
-            "type": "function",
-            "function": {"name": delta.text, "arguments": ""},
-        }
+        call |= {"id": delta.call_id, **_called(delta.custom, "", delta.text)}
     else:
-        call["function"] = {"arguments": delta.text}
+        call |= _called(delta.custom, delta.text)
+        # The type comes once, with the id.
+        del call["type"]
     return {"tool_calls": [call]}
+
+
+def _called(custom: bool, arguments: str, name: str | None = None) -> dict[str, Any]:
+    """Return the type of a call, and what is called with which arguments or input."""
+    kind, member = ("custom", "input") if custom else ("function", "arguments")
+    named = {} if name is None else {"name": name}
+    return {"type": kind, kind: {**named, member: arguments}}

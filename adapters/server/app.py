@@ -16,13 +16,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 import ffwd
-from ffwd.adapters.server.answers import DONE, Choice, Envelope, encoded, event
+from ffwd.adapters.server.answers import DONE, Envelope, encoded, event
 from ffwd.adapters.server.cors import cors
 from ffwd.adapters.server.errors import ApiError, internal, late, overloaded, stopping
 from ffwd.adapters.server.keys import Account, Keys, Use
 from ffwd.adapters.server.lanes import heavy_lane, quick_lane
 from ffwd.adapters.server.loading import LoadedModel
-from ffwd.adapters.server.logprobs import Listing
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.preparing import EFFORTS, Effort, Preparer, Rendered, TooMuchEffort
@@ -37,6 +36,7 @@ from ffwd.adapters.server.protocol import (
     read_json,
     read_tokenize,
 )
+from ffwd.adapters.server.responses import ResponseEnvelope, read_responses
 from ffwd.adapters.server.scheduler import Scheduler
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text, num_open
@@ -164,7 +164,8 @@ class Server:
         def work() -> tuple[_R, int]:
             request = read(read_json(body))
             self.check_model(request.model)
-            return request, check_size(request, self.options.max_prompt_values)
+            with request.errors():
+                return request, check_size(request, self.options.max_prompt_values)
 
         if len(body) <= QUICK_BYTES:
             request, size = work()
@@ -211,13 +212,18 @@ class Endpoint:
     """One route for requests that are answered by the model."""
 
     def __init__(
-        self, server: Server, name: str, read: Read, render: Render, *, chat: bool
+        self,
+        server: Server,
+        name: str,
+        read: Read,
+        render: Render,
+        envelope: Callable[[LoadedModel, Any, int], Any] = Envelope,
     ) -> None:
         self._server = server
         self._name = name
         self._read = read
         self._render = render
-        self._chat = chat
+        self._envelope = envelope
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; stop the work as soon as the client is gone."""
@@ -278,14 +284,15 @@ class Endpoint:
         try:
             request, heavy = await server.read(self._read, body)
             began_here = time.perf_counter()
-            rendered = await server.render(self._render, request, heavy=heavy)
-            texts = await server.texts(rendered, stream, deadline)
-            server.metrics.compile_seconds.observe(time.perf_counter() - began_here)
-            num_prompt = _num_prompt(request, texts)
-            use.reserve(
-                num_prompt + sum(text.max_tokens for text in texts),
-                lambda: num_prompt + sum(text.num_tokens for text in texts),
-            )
+            with request.errors():
+                rendered = await server.render(self._render, request, heavy=heavy)
+                texts = await server.texts(rendered, stream, deadline)
+                server.metrics.compile_seconds.observe(time.perf_counter() - began_here)
+                num_prompt = _num_prompt(request, texts)
+                use.reserve(
+                    num_prompt + sum(text.max_tokens for text in texts),
+                    lambda: num_prompt + sum(text.num_tokens for text in texts),
+                )
             server.scheduler.submit(texts)
             # From here on the scheduler looks at the deadline.
             timer.cancel()
@@ -301,16 +308,11 @@ class Endpoint:
             server.scheduler.cancel(texts)
             use.close()
 
-    def _envelope(self, request: Request) -> Envelope:
-        loaded = self._server.loaded
-        wanted = request.num_top is not None
-        listing = Listing(loaded.tokenizer, chat=self._chat) if wanted else None
-        return Envelope(loaded.name, chat=self._chat, listing=listing)
-
     async def _whole(
         self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
     ) -> str:
-        choices = [Choice() for _ in texts]
+        envelope = self._envelope(self._server.loaded, request, _num_prompt(request, texts))
+        choices = [envelope.choice() for _ in texts]
         first = True
         while any(choice.ending is None for choice in choices):
             for news in await stream.take():
@@ -321,17 +323,13 @@ class Endpoint:
             if first:
                 self._server.metrics.first_seconds.observe(time.monotonic() - began)
                 first = False
-        envelope = self._envelope(request)
-        await reply.whole(200, encoded(envelope.whole(choices, _num_prompt(request, texts))))
+        await reply.whole(200, encoded(envelope.whole(choices)))
         return "200"
 
     async def _stream(
         self, request: Request, texts: list[Text], stream: Stream, reply: "_Reply", began: float
     ) -> str:
-        envelope = self._envelope(request)
-        options = request.stream_options
-        with_usage = options is not None and options.include_usage
-        beside = {"usage": None} if with_usage else {}
+        envelope = self._envelope(self._server.loaded, request, _num_prompt(request, texts))
         endings: list[Any] = [None] * len(texts)
         while any(ending is None for ending in endings):
             parts: list[bytes] = []
@@ -344,24 +342,23 @@ class Endpoint:
                 await reply.begin()
                 self._server.metrics.first_seconds.observe(time.monotonic() - began)
                 parts += [
-                    event(chunk | beside)
-                    for index in range(len(texts))
-                    for chunk in envelope.first(index)
+                    event(chunk) for index in range(len(texts)) for chunk in envelope.first(index)
                 ]
             for news in all_news:
                 ending = news.ending
                 if isinstance(ending, ApiError):
-                    await reply.more(b"".join([*parts, event(ending.body()), DONE]), last=True)
+                    parts += [event(envelope.failed(ending)), envelope.done]
+                    await reply.more(b"".join(parts), last=True)
                     return str(ending.status)
                 parts += [
-                    event(chunk | beside)
+                    event(chunk)
                     for chunk in envelope.chunks(news.index, news.deltas, ending, news.tokens)
                 ]
                 endings[news.index] = ending
             if parts:
                 await reply.more(b"".join(parts))
-        tail = [event(envelope.last(endings, _num_prompt(request, texts)))] if with_usage else []
-        await reply.more(b"".join([*tail, DONE]), last=True)
+        tail = [event(chunk) for chunk in envelope.last(endings)]
+        await reply.more(b"".join([*tail, envelope.done]), last=True)
         return "200"
 
 
@@ -493,14 +490,19 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         "/v1/chat/completions",
         read_chat,
         server.preparer.chat,
-        chat=True,
     )
     completions = Endpoint(
         server,
         "/v1/completions",
         read_completion,
         server.preparer.completion,
-        chat=False,
+    )
+    responses = Endpoint(
+        server,
+        "/v1/responses",
+        read_responses,
+        server.preparer.chat,
+        ResponseEnvelope,
     )
 
     def plain(
@@ -542,7 +544,8 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
                 if body is None:
                     return Response(status_code=204)
                 asked, heavy = await server.read(read, body)
-                return _json(await server.render(answer, asked, heavy=heavy))
+                with asked.errors():
+                    return _json(await server.render(answer, asked, heavy=heavy))
 
         return plain(handle)
 
@@ -592,6 +595,7 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         routes=[
             Route("/v1/chat/completions", chat, methods=["POST"]),
             Route("/v1/completions", completions, methods=["POST"]),
+            Route("/v1/responses", responses, methods=["POST"]),
             Route("/v1/models", plain(models)),
             Route("/v1/models/{name:path}", plain(model)),
             Route("/tokenize", without_model(read_tokenize, tokens_of), methods=["POST"]),

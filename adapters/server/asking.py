@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import ffwd
-from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
+from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd
 from ffwd.adapters.server.protocol import StructuredOutputs
 from ffwd.adapters.server.tool_marks import is_free
 from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
 from ffwd.grammar import Writing
-from ffwd.tools import ToolFormat
+from ffwd.tools import RefusedToolsError, ToolFormat
+from ffwd.tools.definition import NAMED
 
 _KIND = "server"
 _CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
@@ -23,7 +24,7 @@ class Asked:
     Args:
         response_format: Of the request.
         structured: Of the request.
-        tools: Of the request.
+        tools: Of the request, in the form of chats.
         tool_choice: Of the request.
         parallel: Whether an answer may have several calls.
 
@@ -53,25 +54,14 @@ class Asked:
                 "give `response_format` or `structured_outputs`, not both",
                 param="structured_outputs",
             )
-        for index, tool in enumerate(self.tools):
-            if tool.get("type") != "function":
-                raise unsupported(
-                    f"tools[{index}].type", f"{tool.get('type')!r} is no function; give those"
-                )
-            if not isinstance(tool.get("function"), Mapping):
-                raise bad(
-                    f"`tools[{index}].function` must be an object with `name` and `parameters`",
-                    param=f"tools[{index}].function",
-                    code="invalid_tool",
-                )
         if not self.tools and tool_choice not in (None, "none", "auto"):
             raise bad(
                 "`tool_choice` asks for a call, and there are no `tools`", param="tool_choice"
             )
         self.calls = bool(self.tools) and tool_choice != "none"
         """Whether an answer may have calls."""
-        self.named = isinstance(tool_choice, Mapping) and tool_choice.get("type") == "function"
-        """Whether the request names the one function to call."""
+        self.named = isinstance(tool_choice, Mapping) and tool_choice.get("type") in NAMED
+        """Whether the request names the one tool to call."""
         self.structured = formatted or self._structured is not None or self.calls
         """Whether an answer that is cut off may be useless."""
 
@@ -152,6 +142,12 @@ class Reader:
                 parallel_tool_calls=asked["parallel"],
                 **self._writing.given(),
             )
+        except RefusedToolsError as error:
+            refused, first = of_ffwd(error, "tools"), error.refused[0]
+            kind = asked["tools"][first.index]["type"]
+            wrong = "format" if kind == "custom" else "parameters"
+            refused.param = f"tools[{first.index}].{kind}.{wrong if first.name else 'name'}"
+            raise refused from error
         except BAD_INPUT as error:
             raise of_ffwd(error, "tools") from error
 

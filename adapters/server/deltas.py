@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ffwd import Event, Matcher
+from ffwd.adapters.server.custom_tools import InputReader
 from ffwd.adapters.server.tool_arguments import json_arguments
 from ffwd.chat import Start
 from ffwd.streaming import Decoder, StopSequenceDecoder
@@ -30,6 +31,7 @@ class Delta:
         text: What is added; of a call's beginning the name.
         index: Which call.
         call_id: Of a call's beginning.
+        custom: Whether the call is of a custom tool, whose arguments are its input.
 
     """
 
@@ -37,6 +39,7 @@ class Delta:
     text: str
     index: int = 0
     call_id: str = ""
+    custom: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class AnswerReader:
         start: Where the answer begins; what the prompt has of its text is not repeated.
         stops: Strings at which the text ends.
         tool_format: How calls are written.
-        tools: The functions by name.
+        tools: The schemas of the functions by name; None for that of a custom tool.
         tracked: Whether `pieces` says where the content stands.
         early_stops: Whether the whole text is searched for stops, or only what `stop_after` says.
 
@@ -68,7 +71,7 @@ class AnswerReader:
         start: Start,
         stops: Sequence[str] = (),
         tool_format: ToolFormat | None = None,
-        tools: Mapping[str, Mapping[str, Any]] | None = None,
+        tools: Mapping[str, Mapping[str, Any] | None] | None = None,
         tracked: bool = False,
         early_stops: bool = True,
     ) -> None:
@@ -89,6 +92,7 @@ class AnswerReader:
         self._begin = 0
         self._pieces: deque[Piece] | None = deque() if tracked else None
         """The content that `pieces` has not returned."""
+        self._input: InputReader | None = None
         self.num_calls = 0
         self.stopped = False
         """Whether a stop string has come."""
@@ -146,7 +150,10 @@ class AnswerReader:
         elif kind == "reasoning" and action == "delta":
             self._add(deltas, "reasoning", self._new(event))
         elif kind == "tool_call" and action == "begin":
-            deltas.append(Delta("call", event.name, self.num_calls, self._call_id()))
+            custom = event.name in self._tools and self._tools[event.name] is None
+            self._input = InputReader() if custom else None
+            call_id = self._call_id()
+            deltas.append(Delta("call", event.name, self.num_calls, call_id, custom))
             self.num_calls += 1
         elif kind == "tool_arguments":
             self._arguments(event, deltas)
@@ -154,8 +161,11 @@ class AnswerReader:
             self._values.append(event.start)
 
     def _arguments(self, event: Event, deltas: list[Delta]) -> None:
-        """Send JSON as it comes, and other notations when they are complete."""
-        if event.action == "begin":
+        """Send JSON and inputs as they come, and other notations when they are complete."""
+        if self._input is not None:
+            if event.action == "delta":
+                self._add(deltas, "arguments", self._input.read(event.text or ""))
+        elif event.action == "begin":
             self._written, self._values, self._begin = [], [], event.start
         elif event.action == "delta":
             if self._rewritten:
@@ -166,7 +176,7 @@ class AnswerReader:
             text = json_arguments(
                 "".join(self._written),
                 self._format,
-                self._tools.get(event.name, {}),
+                self._tools.get(event.name) or {},
                 frozenset(start - self._begin for start in self._values),
             )
             self._add(deltas, "arguments", text)
@@ -182,7 +192,8 @@ class AnswerReader:
         self, deltas: list[Delta], kind: Literal["content", "reasoning", "arguments"], text: str
     ) -> None:
         if text:
-            deltas.append(Delta(kind, text, max(self.num_calls - 1, 0)))
+            custom = kind == "arguments" and self._input is not None
+            deltas.append(Delta(kind, text, max(self.num_calls - 1, 0), custom=custom))
 
     def _call_id(self) -> str:
         if self._format is not None and self._format.name.startswith("mistral"):

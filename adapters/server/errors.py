@@ -63,6 +63,21 @@ def unsupported(param: str, reason: str) -> ApiError:
     return bad(f"`{param}` is not supported: {reason}", param=param, code="unsupported_parameter")
 
 
+def renamed(error: ApiError, param: str) -> ApiError:
+    """Return an error that calls its field otherwise, in its message too."""
+    message = error.message
+    if error.param is not None:
+        message = message.replace(f"`{error.param}", f"`{param}")
+    return ApiError(
+        error.status,
+        message,
+        kind=error.kind,
+        param=param,
+        code=error.code,
+        headers=error.headers,
+    )
+
+
 def overloaded(message: str) -> ApiError:
     """Return the error for a request without a free place."""
     return ApiError(

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
+from ffwd.adapters.server.custom_tools import as_function, call_as_function, is_custom
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.ends import ends_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
@@ -30,6 +31,7 @@ from ffwd.adapters.server.protocol import (
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
+from ffwd.adapters.server.tool_forms import nested
 from ffwd.adapters.server.tool_marks import with_strictness, without_marks
 from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.metrics import GrammarMetrics
@@ -154,18 +156,19 @@ class Preparer:
     def chat_ids(self, request: TokenizeRequest) -> list[int]:
         """Return the ids of a chat, as it is rendered; errors are those of `chat`."""
         chat = request.chat
-        self._check_tools(chat.tools or [])
-        prompt = self._render(chat, chat.tools or [])
+        prompt = self._render(chat, self._tools(chat))
         try:
             return prompt.ids
         except BAD_INPUT as error:
             raise of_ffwd(error, "messages") from error
 
-    def _check_tools(self, tools: Sequence[Any]) -> None:
+    def _tools(self, request: ChatRequest) -> list[dict[str, Any]]:
+        tools = request.tools or []
         if len(tools) > self._options.max_tools:
             raise bad(
                 f"{len(tools)} tools; this server takes {self._options.max_tools}", param="tools"
             )
+        return nested(tools)
 
     def chat(self, request: ChatRequest) -> Rendered:
         """Return the prompt of a chat.
@@ -175,8 +178,7 @@ class Preparer:
 
         """
         self._check(request)
-        tools = request.tools or []
-        self._check_tools(tools)
+        tools = self._tools(request)
         asked = Asked(
             response_format=request.response_format,
             structured=request.structured_outputs,
@@ -342,6 +344,7 @@ class Preparer:
             eos=vocabulary.eos_token_ids,
             vocab_size=vocabulary.vocab_size,
             max_tokens=limit,
+            limit_param=rendered.limit_param,
             max_stops=self._options.max_stops,
         )
         texts = []
@@ -353,10 +356,7 @@ class Preparer:
                     start=start,
                     stops=rendered.stops,
                     tool_format=self._loaded.tool_format,
-                    tools={
-                        str(tool["function"].get("name")): tool["function"].get("parameters") or {}
-                        for tool in asked.tools
-                    },
+                    tools=dict(map(_schema, asked.tools)),
                     tracked=request.num_top is not None,
                     early_stops=not request.min_tokens,
                 )
@@ -470,7 +470,7 @@ class Preparer:
             return template.render(
                 messages,
                 tokenizer=self._loaded.tokenizer,
-                tools=without_marks(tools) or None,
+                tools=without_marks([as_function(tool) for tool in tools]) or None,
                 add_generation_prompt=request.add_generation_prompt and not going_on,
                 continue_final_message=going_on,
                 **variables,
@@ -517,6 +517,12 @@ class Preparer:
             min_p=given(request.min_p, 0.0),
             chance=chance,
         )
+
+
+def _schema(tool: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the name of a tool and its schema; None for a custom tool."""
+    inner = tool[tool["type"]]
+    return str(inner["name"]), None if is_custom(tool) else inner.get("parameters") or {}
 
 
 def _least(limit: _Number | None, other: _Number) -> _Number:
@@ -568,6 +574,7 @@ def _text(part: Any, place: str) -> str:
 
 def _call(call: Any, place: str) -> dict[str, Any]:
     """Return a call with its arguments as an object: templates write them in their notation."""
+    call = call_as_function(call, place)
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         raise bad(f"`{place}.function` is missing", param=f"{place}.function")

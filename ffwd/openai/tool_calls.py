@@ -38,6 +38,10 @@ def tools(
     arguments are any JSON object, as in vLLM and XGrammar. Without `strict` the schema is followed
     unchanged.
 
+    The input of a custom tool is text that follows its `format`: `{"type": "text"}`, or a grammar
+    of the `syntax` `lark` or `regex`. In a call it is a JSON string, the argument `input`; the span
+    `tool_arguments` is what stands between its quotes.
+
     Args:
         tools: As in chat completions or in responses, or Python functions.
         tool_choice: `"auto"` or None: free text, calls, or text and then calls. `"none"`: text
@@ -68,7 +72,7 @@ def tools(
     style = detect_format(format)
     chosen = read_choice(tool_choice)
     found, refused = read_tools(tools)
-    known = {tool.name if tool.type == "function" else tool.type for tool in found}
+    known = {tool.reference for tool in found}
     usable, not_strict = _strict(found)
     calls = read_calls(usable, style, given)
     bad = sorted([*refused, *not_strict, *calls.refused], key=lambda tool: tool.index)

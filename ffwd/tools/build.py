@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from ffwd._compile import compile as compile_grammar
@@ -23,8 +22,10 @@ from ffwd.grammar import (
     span,
 )
 from ffwd.tools.choice import ToolChoice
-from ffwd.tools.definition import Tool
+from ffwd.tools.custom import custom_arguments
+from ffwd.tools.definition import NAMED, Tool
 from ffwd.tools.errors import RefusedTool, RefusedToolsError, ToolChoiceError
+from ffwd.tools.escaped_regex import byte_vocabulary
 from ffwd.tools.format import (
     ARGUMENTS,
     NAME,
@@ -66,7 +67,7 @@ class Calls:
 
 def read_calls(tools: Sequence[Tool], style: ToolFormat, writing: WritingOptions) -> Calls:
     """Return the call of each tool; tools with schemas that do not compile are refused singly."""
-    vocabulary = _bytes()
+    vocabulary = byte_vocabulary()
     options: list[tuple[Tool, Grammar]] = []
     refused: list[RefusedTool] = []
     for tool in tools:
@@ -139,7 +140,7 @@ def refuse(refused: Sequence[RefusedTool], on_bad_tool: OnBadTool) -> None:
 def _is_chosen(tool: Tool, chosen: ToolChoice) -> bool:
     if chosen.names is None:
         return True
-    return (tool.name if tool.type == "function" else tool.type) in chosen.names
+    return tool.reference in chosen.names
 
 
 def _text_alone(style: ToolFormat, text: Grammar) -> Grammar:
@@ -161,8 +162,9 @@ def _call(
     tool: Tool, style: ToolFormat, writing: WritingOptions, vocabulary: Vocabulary
 ) -> Grammar:
     pieces, arguments, name = style.call, style.arguments, tool.name
+    written: Grammar
     parameters = tool.schema
-    if tool.type != "function":
+    if tool.type not in NAMED:
         builtin = _builtin(tool, style)
         pieces, arguments, name = builtin.call, builtin.arguments, builtin.type
         properties = {key: {"type": kind} for key, kind in builtin.parameters}
@@ -179,9 +181,13 @@ def _call(
             index=tool.index,
         )
     spelled = json.dumps(name)[1:-1] if style.spelled_in_json else name
+    if tool.type == "custom":
+        written = custom_arguments(tool, arguments)
+        slots = {NAME: span("tool_name", lit(spelled), name=name), ARGUMENTS: written}
+        return span("tool_call", _sequence(pieces, slots), name=name)
     if isinstance(arguments, JsonArguments):
         options: WritingOptions = {"whitespace": arguments.whitespace, **writing}
-        written: Grammar = json_schema(dict(parameters), **options)
+        written = json_schema(dict(parameters), **options)
         compile_grammar(written, vocabulary)
     else:
         compile_grammar(json_schema(dict(parameters)), vocabulary)
@@ -227,9 +233,3 @@ def _piece(piece: Piece, slots: Mapping[Slot, Grammar]) -> Grammar:
     if isinstance(piece, OneOf):
         return choice([_sequence(option, slots) for option in piece.options])
     return slots[piece]
-
-
-@cache
-def _bytes() -> Vocabulary:
-    """Return a vocabulary for trial compilations, whose success does not depend on it."""
-    return Vocabulary([*(bytes([byte]) for byte in range(256)), None], eos_token_ids=[256])

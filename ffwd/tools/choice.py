@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from ffwd.tools.definition import NAMED
 from ffwd.tools.errors import ToolChoiceError
 
 Mode: TypeAlias = Literal["none", "auto", "required"]
@@ -15,7 +16,7 @@ class ToolChoice:
 
     Attributes:
         mode: `"none"`: no call. `"auto"`: free text, calls, or both. `"required"`: a call.
-        names: The tools that may be called: names of functions, and types of other tools; None
+        names: The tools that may be called: names of those defined, and types of others; None
             for all of them.
         single: Whether exactly one call comes.
 
@@ -68,10 +69,10 @@ def _name(reference: Any) -> str:
             f"{reference!r}"
         )
     kind: str = reference["type"]
-    if kind != "function":
+    if kind not in NAMED:
         return kind
-    function = reference.get("function", reference)
+    function = reference.get(kind, reference)
     name = function.get("name") if isinstance(function, Mapping) else None
     if not isinstance(name, str) or not name:
-        raise ToolChoiceError(f"the choice {reference!r} names no function")
+        raise ToolChoiceError(f"the choice {reference!r} names no tool")
     return name

@@ -18,6 +18,8 @@ NO_PARAMETERS: dict[str, Any] = {
 }
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 MAX_TOOLS = 10_000
+NAMED = ("function", "custom")
+"""The types of tools that a request defines; others are the model's own."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Tool:
         type: `"function"`, or the type of a tool that the model was trained on.
         parameters: The JSON Schema of its arguments.
         strict: What the request says of how closely the schema is followed; None if nothing.
+        format: The form of a custom tool's input, `{"type": "text"}` or a grammar.
 
     """
 
@@ -38,6 +41,12 @@ class Tool:
     type: str
     parameters: Mapping[str, Any]
     strict: bool | None = None
+    format: Mapping[str, Any] | None = None
+
+    @property
+    def reference(self) -> str:
+        """Its name in a choice of tools: that of its type for the model's own."""
+        return self.name if self.type in NAMED else self.type
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -49,8 +58,9 @@ def read_tools(tools: Iterable[Any]) -> tuple[list[Tool], list[RefusedTool]]:
     """Return the tools of a request, and the malformed ones.
 
     Each is `{"type": "function", "function": {"name", "parameters", "strict"}}` as in chat
-    completions, the same without the inner object as in responses, a Python function, or an object
-    of these with `model_dump`. Another type is one of the model's own tools.
+    completions, the same without the inner object as in responses, a custom tool in either form, a
+    Python function, or an object of these with `model_dump`. Another type is one of the model's own
+    tools.
     """
     if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
         raise TypeError(f"tools must be a list, not {type(tools).__name__}")
@@ -90,12 +100,18 @@ def _read(entry: Any, index: int) -> Tool:
     kind = entry.get("type", "function")
     if not isinstance(kind, str):
         raise RefusedTool(f"its type is {kind!r}, which is no str", name="", index=index)
-    function = entry.get("function", entry) if kind == "function" else entry
+    function = entry.get(kind, entry) if kind in NAMED else entry
     if not isinstance(function, Mapping):
-        raise RefusedTool("its `function` is no object", name="", index=index)
-    name = function.get("name") if kind == "function" else function.get("name", kind)
+        raise RefusedTool(f"its `{kind}` is no object", name="", index=index)
+    name = function.get("name") if kind in NAMED else function.get("name", kind)
     if not isinstance(name, str) or not name:
         raise RefusedTool("it has no name", name="", index=index)
+    if kind == "custom":
+        form = function.get("format")
+        given = {"type": "text"} if form is None else form
+        if not isinstance(given, Mapping):
+            raise RefusedTool("its `format` is no object", name=name, index=index)
+        return Tool(index, name, kind, NO_PARAMETERS, format=given)
     strict = function.get("strict")
     if strict is not None and not isinstance(strict, bool):
         raise RefusedTool(f"`strict` is {strict!r}, which is no bool", name=name, index=index)

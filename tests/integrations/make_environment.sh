@@ -40,7 +40,7 @@ test -n "$VLLM" && test -n "$SGLANG" || {
 # shellcheck disable=SC2086 # words
 SCHEDULERS="$(printf 'vllm-%s ' $VLLM)sglang"
 OUTLINES=(outlines==1.3.3 outlines-core==0.2.14 cloudpickle==3.1.3 diskcache==5.6.3 genson==1.4.0)
-HOSTS="outlines mlx-lm onnxruntime-genai genlm-control exllamav3 lmdeploy"
+HOSTS="outlines mlx-lm onnxruntime-genai genlm-control exllamav3 lmdeploy clients"
 
 # Sets BASE.
 find_base() {
@@ -254,6 +254,21 @@ lmdeploy) lmdeploy ;;
 onnxruntime-genai)
     host onnxruntime-genai==0.18.0 onnxruntime==1.32.0 flatbuffers==25.12.19 \
         onnx==1.23.2 onnx-ir==1.1.0 ml-dtypes==0.6.0 protobuf==7.36.2
+    ;;
+# Clients of OpenAI's API, and all that they require beside the packages of BASE, whose openai they
+# take. instructor asks for an older jiter and rich than these have, and works with them.
+clients)
+    host pydantic-ai-slim==2.68.0 openai-agents==0.24.0 instructor==1.17.0 langchain-openai==1.7.4 \
+        litellm==1.110.2 dspy==3.4.1 baml-py==0.226.3 \
+        boto3==1.44.8 botocore==1.44.8 cachetools==8.0.2 cloudpickle==3.1.3 diskcache==5.6.3 \
+        distro==1.9.0 docstring_parser==0.18.0 fastuuid==0.14.0 genai-prices==0.2.3 gepa==0.1.4 \
+        h2==4.4.1 hpack==4.2.0 hyperframe==6.1.0 importlib_metadata==8.9.0 jmespath==1.1.0 \
+        json_repair==0.64.6 jsonpatch==1.48 jsonpointer==3.12 langchain-core==1.8.3 \
+        langchain-protocol==0.0.20 langsmith==0.15.1 logfire-api==5.6.0 mcp-types==2.3.0 \
+        mcp==2.3.0 orjson==3.13.0 pydantic-graph==2.68.0 pydantic-settings==2.16.3 \
+        PyJWT==2.15.1 python-dateutil==2.9.0.post0 python-dotenv==1.2.4 \
+        python-multipart==0.0.34 requests-toolbelt==1.0.0 s3transfer==0.19.3 \
+        sse-starlette==3.7.0 uuid_utils==0.19.0 websockets==16.1.1 xxhash==4.1.0 zipp==4.1.2
     ;;
 sglang) sglang ;;
 sglang-engine) sglang engine ;;

@@ -186,12 +186,18 @@ def test_bad_tools_are_named(ask):
         ask(tools=openai.omit, tool_choice="required")
     assert info.value.param == "tool_choice"
     with pytest.raises(openai.BadRequestError, match="no function") as info:
-        ask(tools=[{"type": "custom", "custom": {"name": "x"}}])
+        ask(tools=[{"type": "web_search"}])
     assert info.value.param == "tools[0].type"
-    for function_of in ({}, {"function": "x"}, {"name": "flat", "parameters": {}}):
-        with pytest.raises(openai.BadRequestError, match="must be an object") as info:
-            ask(tools=[{"type": "function", **function_of}])
-        assert info.value.param == "tools[0].function"
+    with pytest.raises(openai.BadRequestError, match="must be an object") as info:
+        ask(tools=[{"type": "function", "function": "x"}])
+    assert info.value.param == "tools[0].function"
+    for nameless, param in (({"function": {}}, "tools[0].function.name"), ({}, "tools[0].name")):
+        with pytest.raises(openai.BadRequestError, match="no name") as info:
+            ask(tools=[{"type": "function", **nameless}])
+        assert info.value.param == param
+    with pytest.raises(openai.BadRequestError, match="objec") as info:
+        ask(tools=[{"type": "function", "name": "flat", "parameters": {"type": "objec"}}])
+    assert info.value.param == "tools[0].parameters"
 
 
 def test_arguments_that_are_not_json(tmp_path):
