@@ -1,8 +1,6 @@
 """From a request to its sequences: prompt, grammar, matchers."""
 
-import json
 import random
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +10,13 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
-from ffwd.adapters.server.custom_tools import as_function, call_as_function, is_custom
+from ffwd.adapters.server.custom_tools import is_custom
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.ends import ends_of
-from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
+from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.logprobs import Scores
+from ffwd.adapters.server.messages import may_reason, render_chat
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.penalties import adjustments_of
 from ffwd.adapters.server.protocol import (
@@ -32,14 +31,13 @@ from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
 from ffwd.adapters.server.tool_forms import nested
-from ffwd.adapters.server.tool_marks import with_strictness, without_marks
+from ffwd.adapters.server.tool_marks import with_strictness
 from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.metrics import GrammarMetrics
 from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.adapters.shared.warming import build_masks
-from ffwd.chat import Prompt, Start
+from ffwd.chat import Start
 
-_CLOSE = "</think>"
 _BOUNDS = {"least": (10_000, 1 << 14), "small": (100_000, 1 << 16)}
 """Elementary steps, of compiling a grammar and of each of its first calls, and bytes of a schema or
 grammar: about 2 and 15 ms. Reading the bytes takes time with Python's lock held, and no steps."""
@@ -53,9 +51,6 @@ Effort: TypeAlias = Literal["least", "small", "any"]
 """What preparing a request may cost: two bounds, or all that the limits of the server allow."""
 EFFORTS: tuple[Effort, ...] = ("least", "small", "any")
 
-
-_KNOWS_FUNCTIONS = re.compile(r"""role\b[^%}]*['"]function['"]""")
-"""Where a template looks for the role `function`. The word alone is in the form of each tool."""
 _Number = TypeVar("_Number", int, float)
 
 
@@ -65,12 +60,6 @@ class TooMuchEffort(Exception):  # noqa: N818 - no error: the request goes anoth
 
 # The messages of a request that only names a grammar.
 _EXAMPLE = [{"role": "user", "content": "a"}]
-
-# What `ChatTemplate.render` takes itself; `trusted_roles` would let a client write control tokens.
-_OWN_VARIABLES = frozenset(
-    {"messages", "tokenizer", "tools", "documents", "add_generation_prompt", "now"}
-    | {"continue_final_message", "trusted_roles", "missing_control_tokens"}
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -156,7 +145,7 @@ class Preparer:
     def chat_ids(self, request: TokenizeRequest) -> list[int]:
         """Return the ids of a chat, as it is rendered; errors are those of `chat`."""
         chat = request.chat
-        prompt = self._render(chat, self._tools(chat))
+        prompt = render_chat(self._loaded, chat, self._tools(chat))
         try:
             return prompt.ids
         except BAD_INPUT as error:
@@ -186,7 +175,7 @@ class Preparer:
             tool_choice=request.tool_choice,
             parallel=request.parallel_tool_calls is not False,
         )
-        prompt = self._render(request, tools)
+        prompt = render_chat(self._loaded, request, tools)
         style = self._loaded.tool_format
         # If messages of other channels are part of the format, it defines the reasoning.
         in_grammar = asked.calls and style is not None and style.repeat_before
@@ -197,7 +186,7 @@ class Preparer:
         return Rendered(
             request=request,
             asked=asked,
-            key=asked.key(may_reason=self._may_reason(prompt, tools)),
+            key=asked.key(may_reason=may_reason(self._loaded, prompt, tools)),
             begin=begin,
             stops=(*request.stops, *prompt.stop),
             limit=request.limit,
@@ -441,54 +430,6 @@ class Preparer:
                 "`stream_options` is for streams: give `stream: true`", param="stream_options"
             )
 
-    def _render(self, request: ChatRequest, tools: Sequence[Mapping[str, Any]]) -> Prompt:
-        template = self._loaded.template
-        if template is None:
-            raise bad(
-                f"this model has no chat template that works: {self._loaded.no_template}; "
-                "/v1/completions needs none",
-                param="messages",
-            )
-        variables = dict(request.chat_template_kwargs or {})
-        for name in variables:
-            if name in _OWN_VARIABLES:
-                raise unsupported(
-                    f"chat_template_kwargs.{name}", "it is no variable of the template"
-                )
-        if request.reasoning_effort is not None:
-            variables.setdefault("reasoning_effort", request.reasoning_effort)
-        going_on = request.continue_final_message
-        if going_on and request.add_generation_prompt:
-            # One excludes the other; a client that continues a message need not say so twice.
-            going_on = True
-        source = template.source(tools=bool(tools))
-        messages = [
-            _message(message, index, source=source)
-            for index, message in enumerate(request.messages)
-        ]
-        try:
-            return template.render(
-                messages,
-                tokenizer=self._loaded.tokenizer,
-                tools=without_marks([as_function(tool) for tool in tools]) or None,
-                add_generation_prompt=request.add_generation_prompt and not going_on,
-                continue_final_message=going_on,
-                **variables,
-            )
-        except BAD_INPUT as error:
-            raise of_ffwd(error, "messages") from error
-
-    def _may_reason(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether the model may open its reasoning itself, as far as its template tells."""
-        template = self._loaded.template
-        return (
-            template is not None
-            and prompt.thinking is None
-            and not prompt.prefill
-            and _CLOSE in template.source(tools=bool(tools))
-            and not prompt.text.rstrip().endswith(_CLOSE)
-        )
-
     def _limit(self, rendered: Rendered, prompt_tokens: int) -> int:
         longest = self._loaded.max_model_len
         left = longest - prompt_tokens
@@ -527,64 +468,3 @@ def _schema(tool: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
 
 def _least(limit: _Number | None, other: _Number) -> _Number:
     return other if limit is None else min(limit, other)
-
-
-def _message(message: Mapping[str, Any], index: int, *, source: str) -> dict[str, Any]:
-    """Return a message in the form that templates expect."""
-    place = f"messages[{index}]"
-    made = {name: value for name, value in message.items() if value is not None}
-    role = made.get("role")
-    if not isinstance(role, str):
-        raise bad(f"`{place}.role` must be a string", param=f"{place}.role")
-    if role == "developer" and role not in source:
-        made["role"] = "system"
-    elif role == "function" and not _KNOWS_FUNCTIONS.search(source):
-        # The older name of a tool's result.
-        made["role"] = "tool"
-    content = made.get("content")
-    if isinstance(content, list):
-        made["content"] = "".join(
-            _text(part, f"{place}.content[{i}]") for i, part in enumerate(content)
-        )
-    elif content is not None and not isinstance(content, str):
-        raise bad(f"`{place}.content` must be text or a list of parts", param=f"{place}.content")
-    elif content is None and role != "assistant":
-        raise bad(f"`{place}.content` is missing", param=f"{place}.content")
-    calls = made.get("tool_calls")
-    if calls is not None:
-        if not isinstance(calls, list):
-            raise bad(f"`{place}.tool_calls` must be a list", param=f"{place}.tool_calls")
-        made["tool_calls"] = [
-            _call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)
-        ]
-    return made
-
-
-def _text(part: Any, place: str) -> str:
-    if isinstance(part, str):
-        return part
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if kind not in ("text", "refusal"):
-        raise unsupported(place, f"the model reads text, not {kind!r}")
-    text = part.get(kind)
-    if not isinstance(text, str):
-        raise bad(f"`{place}.{kind}` must be a string", param=f"{place}.{kind}")
-    return text
-
-
-def _call(call: Any, place: str) -> dict[str, Any]:
-    """Return a call with its arguments as an object: templates write them in their notation."""
-    call = call_as_function(call, place)
-    function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(function, Mapping):
-        raise bad(f"`{place}.function` is missing", param=f"{place}.function")
-    arguments = function.get("arguments", "{}")
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError) as error:
-            raise bad(
-                f"`{place}.function.arguments` is not JSON: {error}",
-                param=f"{place}.function.arguments",
-            ) from None
-    return {**call, "function": {**function, "arguments": arguments}}
