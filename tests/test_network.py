@@ -39,6 +39,9 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
         "the server's connections, which are closed where nothing comes",
     ),
     "adapters/server/cors.py": (frozenset({"starlette"}), "which pages may use that server"),
+    "adapters/server/endpoints.py": (frozenset({"starlette"}), "the answers of that server"),
+    "adapters/server/replies.py": (frozenset({"starlette"}), "the answers of that server"),
+    "adapters/server/state.py": (frozenset({"starlette"}), "what its routes share"),
     "adapters/server/running.py": (
         frozenset({"socket", "starlette", "uvicorn"}),
         "the server that `ffwd serve` starts",

@@ -12,7 +12,7 @@ from ffwd.adapters.server.errors import ApiError
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.logprobs import Listing, Scored
 from ffwd.adapters.server.protocol import ChatRequest, Request
-from ffwd.adapters.server.streams import Ending, News
+from ffwd.adapters.server.streams import Ending
 
 
 def encoded(value: Any) -> bytes:
@@ -40,10 +40,10 @@ class Choice:
     tokens: list[Scored] = field(default_factory=list)
     ending: Ending | None = None
 
-    def add(self, news: News) -> None:
+    def add(self, deltas: Sequence[Delta], tokens: Sequence[Scored] = ()) -> None:
         """Append deltas, and the tokens of their content."""
-        self.tokens += news.tokens
-        for delta in news.deltas:
+        self.tokens += tokens
+        for delta in deltas:
             if delta.kind == "content":
                 self.content.append(delta.text)
             elif delta.kind == "reasoning":
@@ -91,7 +91,7 @@ class Envelope:
     Args:
         loaded: The model.
         request: What is answered.
-        prompt_tokens: How many tokens the prompt has.
+        prompt_tokens: How many tokens its prompts have.
 
     """
 
@@ -101,9 +101,9 @@ class Envelope:
     def __init__(self, loaded: LoadedModel, request: Request, prompt_tokens: int) -> None:
         options = request.stream_options
         self._chat = chat = isinstance(request, ChatRequest)
+        self._listing = None if request.num_top is None else Listing(loaded.tokenizer, chat=chat)
         self._prompt_tokens = prompt_tokens
         self._with_usage = options is not None and options.include_usage
-        self._listing = None if request.num_top is None else Listing(loaded.tokenizer, chat=chat)
         self._model = loaded.name
         self._id = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}"
         self._created = int(time.time())
@@ -134,14 +134,19 @@ class Envelope:
             return []
         return [self._chunk(index, {"delta": {"role": "assistant", "content": ""}}, None)]
 
-    def chunks(self, news: News, ending: Ending | None) -> Iterator[dict[str, Any]]:
+    def chunks(
+        self,
+        index: int,
+        deltas: Sequence[Delta],
+        ending: Ending | None,
+        tokens: Sequence[Scored] = (),
+    ) -> Iterator[dict[str, Any]]:
         """Return the chunks of deltas, with the tokens of their content, and of an end."""
-        index, tokens = news.index, news.tokens
-        for delta in merged(news.deltas):
+        for delta in merged(deltas):
             said = {"delta": _delta(delta)} if self._chat else {"text": delta.text}
             logprobs = None
             if self._listing is not None and delta.kind == "content":
-                logprobs, tokens = self._listing.of(tokens), []
+                logprobs, tokens = self._listing.of(tokens), ()
             yield self._chunk(index, said, None, logprobs)
         if ending is not None:
             yield self._chunk(index, {"delta": {}} if self._chat else {"text": ""}, ending.reason)

@@ -15,9 +15,8 @@ from starlette.routing import Route
 import ffwd
 from ffwd.adapters.server.answers import encoded
 from ffwd.adapters.server.cors import cors
-from ffwd.adapters.server.endpoints import Endpoint, Server
+from ffwd.adapters.server.endpoints import Endpoint
 from ffwd.adapters.server.errors import ApiError, internal
-from ffwd.adapters.server.http import read_body
 from ffwd.adapters.server.keys import Use
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.options import ServerOptions
@@ -30,7 +29,9 @@ from ffwd.adapters.server.protocol import (
     read_detokenize,
     read_tokenize,
 )
+from ffwd.adapters.server.replies import read_body
 from ffwd.adapters.server.responses import ResponseEnvelope, read_responses
+from ffwd.adapters.server.state import Server
 from ffwd.adapters.server.tokens import detokenize, tokenize
 
 _log = logging.getLogger("ffwd.server")
@@ -106,7 +107,8 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
                 if body is None:
                     return Response(status_code=204)
                 asked, heavy = await server.read(read, body)
-                return _json(await server.render(answer, asked, heavy=heavy))
+                with asked.errors():
+                    return _json(await server.render(answer, asked, heavy=heavy))
 
         return plain(handle)
 

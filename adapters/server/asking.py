@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import ffwd
-from ffwd.adapters.server.custom_tools import is_custom
-from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
+from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd
 from ffwd.adapters.server.protocol import StructuredOutputs
 from ffwd.adapters.server.tool_marks import is_free
 from ffwd.adapters.shared.requests import GrammarRequest, grammar_of
@@ -25,7 +24,7 @@ class Asked:
     Args:
         response_format: Of the request.
         structured: Of the request.
-        tools: Of the request.
+        tools: Of the request, in the form of chats.
         tool_choice: Of the request.
         parallel: Whether an answer may have several calls.
 
@@ -55,20 +54,6 @@ class Asked:
                 "give `response_format` or `structured_outputs`, not both",
                 param="structured_outputs",
             )
-        for index, tool in enumerate(self.tools):
-            kind = tool.get("type")
-            if kind not in NAMED:
-                raise unsupported(
-                    f"tools[{index}].type",
-                    f"{kind!r} is no function and no custom tool; give those",
-                )
-            if not isinstance(tool.get(str(kind)), Mapping):
-                raise bad(
-                    f"`tools[{index}].{kind}` must be an object with `name`; without that object "
-                    "tools are those of /v1/responses",
-                    param=f"tools[{index}].{kind}",
-                    code="invalid_tool",
-                )
         if not self.tools and tool_choice not in (None, "none", "auto"):
             raise bad(
                 "`tool_choice` asks for a call, and there are no `tools`", param="tool_choice"
@@ -158,9 +143,10 @@ class Reader:
                 **self._writing.given(),
             )
         except RefusedToolsError as error:
-            refused = of_ffwd(error, "tools")
-            if is_custom(asked["tools"][error.refused[0].index]):
-                refused.param = f"tools[{error.refused[0].index}].custom.format"
+            refused, first = of_ffwd(error, "tools"), error.refused[0]
+            kind = asked["tools"][first.index]["type"]
+            wrong = "format" if kind == "custom" else "parameters"
+            refused.param = f"tools[{first.index}].{kind}.{wrong if first.name else 'name'}"
             raise refused from error
         except BAD_INPUT as error:
             raise of_ffwd(error, "tools") from error

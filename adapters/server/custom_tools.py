@@ -18,13 +18,10 @@ def is_custom(tool: Mapping[str, Any]) -> bool:
 
 
 def as_function(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a tool for a template: a custom tool is a function of one string.
-
-    Malformed tools stay as they are: the grammar of the answer refuses them.
-    """
-    custom = tool.get("custom", tool)
-    if not is_custom(tool) or not isinstance(custom, Mapping):
+    """Return a tool for a template: a custom tool is a function of one string."""
+    if not is_custom(tool):
         return tool
+    custom = tool["custom"]
     text: dict[str, Any] = {"type": "string"}
     form = custom.get("format")
     grammar = form.get("grammar", form) if isinstance(form, Mapping) else None

@@ -67,7 +67,13 @@ class Ends:
 
 
 def ends_of(
-    request: Request, *, eos: Sequence[int], vocab_size: int, max_tokens: int, max_stops: int
+    request: Request,
+    *,
+    eos: Sequence[int],
+    vocab_size: int,
+    max_tokens: int,
+    limit_param: str,
+    max_stops: int,
 ) -> Ends | None:
     """Return where the answer of a request may end; None if that is only up to the grammar.
 
@@ -92,7 +98,7 @@ def ends_of(
     if least > max_tokens:
         raise bad(
             f"`min_tokens` is {least}, and the answer may have {max_tokens} tokens: raise "
-            "`max_tokens` or lower `min_tokens`",
+            f"`{limit_param}` or lower `min_tokens`",
             param="min_tokens",
         )
     if not (stops or least or request.ignore_eos):

@@ -173,22 +173,26 @@ class Listing:
         return self._chat(tokens) if self.chat else self._completion(tokens)
 
     def _chat(self, tokens: Sequence[Scored]) -> dict[str, Any]:
-        return {
-            "content": [
-                self._entry(score.token, score.logprob)
-                | {"top_logprobs": [self._entry(*other) for other in score.top]}
-                for score in tokens
-            ],
-            "refusal": None,
-        }
+        return {"content": self.entries(tokens), "refusal": None}
 
-    def _entry(self, token: int, logprob: float) -> dict[str, Any]:
-        data = self.tokenizer.token_bytes(token)
-        return {
-            "token": "" if data is None else data.decode(errors="replace"),
-            "logprob": logprob,
-            "bytes": None if data is None else list(data),
-        }
+    def entries(
+        self, tokens: Sequence[Scored], *, no_bytes: list[int] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the entry of each token; `no_bytes` are those of an id without a text."""
+
+        def entry(token: int, logprob: float) -> dict[str, Any]:
+            data = self.tokenizer.token_bytes(token)
+            return {
+                "token": "" if data is None else data.decode(errors="replace"),
+                "logprob": logprob,
+                "bytes": no_bytes if data is None else list(data),
+            }
+
+        return [
+            entry(score.token, score.logprob)
+            | {"top_logprobs": [entry(*other) for other in score.top]}
+            for score in tokens
+        ]
 
     def _completion(self, tokens: Sequence[Scored]) -> dict[str, Any]:
         return {

@@ -1,24 +1,84 @@
-"""The messages of requests as chat templates take them."""
+"""From a chat to its prompt: messages and tools, as the template of the model expects them."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ffwd.adapters.server.custom_tools import call_as_function
-from ffwd.adapters.server.errors import bad, unsupported
+from ffwd.adapters.server.custom_tools import as_function, call_as_function
+from ffwd.adapters.server.errors import BAD_INPUT, bad, of_ffwd, unsupported
+from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.protocol import ChatRequest
+from ffwd.adapters.server.tool_marks import without_marks
+from ffwd.chat import Prompt
+
+_CLOSE = "</think>"
 
 _KNOWS_FUNCTIONS = re.compile(r"""role\b[^%}]*['"]function['"]""")
 """Where a template looks for the role `function`. The word alone is in the form of each tool."""
 
+# What `ChatTemplate.render` takes itself; `trusted_roles` would let a client write control tokens.
+_OWN_VARIABLES = frozenset(
+    {"messages", "tokenizer", "tools", "documents", "add_generation_prompt", "now"}
+    | {"continue_final_message", "trusted_roles", "missing_control_tokens"}
+)
 
-def template_message(message: Mapping[str, Any], index: int, *, source: str) -> dict[str, Any]:
-    """Return a message of a request in the form that templates expect; `source` is the template's.
+
+def render_chat(
+    loaded: LoadedModel, request: ChatRequest, tools: Sequence[Mapping[str, Any]]
+) -> Prompt:
+    """Return the prompt of a chat.
 
     Raises:
-        ApiError: It is malformed, or has other content than text.
+        ApiError: What is wrong with the request, or that the model has no template.
 
     """
+    template = loaded.template
+    if template is None:
+        raise bad(
+            f"this model has no chat template that works: {loaded.no_template}; "
+            "/v1/completions needs none",
+            param="messages",
+        )
+    variables = dict(request.chat_template_kwargs or {})
+    for name in variables:
+        if name in _OWN_VARIABLES:
+            raise unsupported(f"chat_template_kwargs.{name}", "it is no variable of the template")
+    if request.reasoning_effort is not None:
+        variables.setdefault("reasoning_effort", request.reasoning_effort)
+    # One excludes the other; a client that continues a message need not say so twice.
+    going_on = request.continue_final_message
+    source = template.source(tools=bool(tools))
+    messages = [
+        _message(message, index, source=source) for index, message in enumerate(request.messages)
+    ]
+    try:
+        return template.render(
+            messages,
+            tokenizer=loaded.tokenizer,
+            tools=without_marks([as_function(tool) for tool in tools]) or None,
+            add_generation_prompt=request.add_generation_prompt and not going_on,
+            continue_final_message=going_on,
+            **variables,
+        )
+    except BAD_INPUT as error:
+        raise of_ffwd(error, "messages") from error
+
+
+def may_reason(loaded: LoadedModel, prompt: Prompt, tools: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the model may open its reasoning itself, as far as its template tells."""
+    template = loaded.template
+    return (
+        template is not None
+        and prompt.thinking is None
+        and not prompt.prefill
+        and _CLOSE in template.source(tools=bool(tools))
+        and not prompt.text.rstrip().endswith(_CLOSE)
+    )
+
+
+def _message(message: Mapping[str, Any], index: int, *, source: str) -> dict[str, Any]:
+    """Return a message in the form that templates expect."""
     place = f"messages[{index}]"
     made = {name: value for name, value in message.items() if value is not None}
     role = made.get("role")

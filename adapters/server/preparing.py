@@ -10,13 +10,13 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import ffwd
 from ffwd import CompiledGrammar, DeadlineExceededError, LimitExceededError, Matcher
 from ffwd.adapters.server.asking import Asked, Reader
-from ffwd.adapters.server.custom_tools import as_function, is_custom
+from ffwd.adapters.server.custom_tools import is_custom
 from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.ends import ends_of
-from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd, unsupported
+from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd
 from ffwd.adapters.server.loading import LoadedModel
 from ffwd.adapters.server.logprobs import Scores
-from ffwd.adapters.server.messages import template_message
+from ffwd.adapters.server.messages import may_reason, render_chat
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.penalties import adjustments_of
 from ffwd.adapters.server.protocol import (
@@ -30,14 +30,14 @@ from ffwd.adapters.server.protocol import (
 from ffwd.adapters.server.sampling import Sampling
 from ffwd.adapters.server.streams import Stream
 from ffwd.adapters.server.texts import Text
-from ffwd.adapters.server.tool_marks import with_strictness, without_marks
+from ffwd.adapters.server.tool_forms import nested
+from ffwd.adapters.server.tool_marks import with_strictness
 from ffwd.adapters.shared.cache import GrammarCache
 from ffwd.adapters.shared.metrics import GrammarMetrics
 from ffwd.adapters.shared.requests import GrammarRequest
 from ffwd.adapters.shared.warming import build_masks
-from ffwd.chat import Prompt, Start
+from ffwd.chat import Start
 
-_CLOSE = "</think>"
 _BOUNDS = {"least": (10_000, 1 << 14), "small": (100_000, 1 << 16)}
 """Elementary steps, of compiling a grammar and of each of its first calls, and bytes of a schema or
 grammar: about 2 and 15 ms. Reading the bytes takes time with Python's lock held, and no steps."""
@@ -51,7 +51,6 @@ Effort: TypeAlias = Literal["least", "small", "any"]
 """What preparing a request may cost: two bounds, or all that the limits of the server allow."""
 EFFORTS: tuple[Effort, ...] = ("least", "small", "any")
 
-
 _Number = TypeVar("_Number", int, float)
 
 
@@ -61,12 +60,6 @@ class TooMuchEffort(Exception):  # noqa: N818 - no error: the request goes anoth
 
 # The messages of a request that only names a grammar.
 _EXAMPLE = [{"role": "user", "content": "a"}]
-
-# What `ChatTemplate.render` takes itself; `trusted_roles` would let a client write control tokens.
-_OWN_VARIABLES = frozenset(
-    {"messages", "tokenizer", "tools", "documents", "add_generation_prompt", "now"}
-    | {"continue_final_message", "trusted_roles", "missing_control_tokens"}
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,18 +145,19 @@ class Preparer:
     def chat_ids(self, request: TokenizeRequest) -> list[int]:
         """Return the ids of a chat, as it is rendered; errors are those of `chat`."""
         chat = request.chat
-        self._check_tools(chat.tools or [])
-        prompt = self._render(chat, chat.tools or [])
+        prompt = render_chat(self._loaded, chat, self._tools(chat))
         try:
             return prompt.ids
         except BAD_INPUT as error:
             raise of_ffwd(error, "messages") from error
 
-    def _check_tools(self, tools: Sequence[Any]) -> None:
+    def _tools(self, request: ChatRequest) -> list[dict[str, Any]]:
+        tools = request.tools or []
         if len(tools) > self._options.max_tools:
             raise bad(
                 f"{len(tools)} tools; this server takes {self._options.max_tools}", param="tools"
             )
+        return nested(tools)
 
     def chat(self, request: ChatRequest) -> Rendered:
         """Return the prompt of a chat.
@@ -173,8 +167,7 @@ class Preparer:
 
         """
         self._check(request)
-        tools = request.tools or []
-        self._check_tools(tools)
+        tools = self._tools(request)
         asked = Asked(
             response_format=request.response_format,
             structured=request.structured_outputs,
@@ -182,7 +175,7 @@ class Preparer:
             tool_choice=request.tool_choice,
             parallel=request.parallel_tool_calls is not False,
         )
-        prompt = self._render(request, tools)
+        prompt = render_chat(self._loaded, request, tools)
         style = self._loaded.tool_format
         # If messages of other channels are part of the format, it defines the reasoning.
         in_grammar = asked.calls and style is not None and style.repeat_before
@@ -193,7 +186,7 @@ class Preparer:
         return Rendered(
             request=request,
             asked=asked,
-            key=asked.key(may_reason=self._may_reason(prompt, tools)),
+            key=asked.key(may_reason=may_reason(self._loaded, prompt, tools)),
             begin=begin,
             stops=(*request.stops, *prompt.stop),
             limit=request.limit,
@@ -340,6 +333,7 @@ class Preparer:
             eos=vocabulary.eos_token_ids,
             vocab_size=vocabulary.vocab_size,
             max_tokens=limit,
+            limit_param=rendered.limit_param,
             max_stops=self._options.max_stops,
         )
         texts = []
@@ -435,54 +429,6 @@ class Preparer:
             raise bad(
                 "`stream_options` is for streams: give `stream: true`", param="stream_options"
             )
-
-    def _render(self, request: ChatRequest, tools: Sequence[Mapping[str, Any]]) -> Prompt:
-        template = self._loaded.template
-        if template is None:
-            raise bad(
-                f"this model has no chat template that works: {self._loaded.no_template}; "
-                "/v1/completions needs none",
-                param="messages",
-            )
-        variables = dict(request.chat_template_kwargs or {})
-        for name in variables:
-            if name in _OWN_VARIABLES:
-                raise unsupported(
-                    f"chat_template_kwargs.{name}", "it is no variable of the template"
-                )
-        if request.reasoning_effort is not None:
-            variables.setdefault("reasoning_effort", request.reasoning_effort)
-        going_on = request.continue_final_message
-        if going_on and request.add_generation_prompt:
-            # One excludes the other; a client that continues a message need not say so twice.
-            going_on = True
-        source = template.source(tools=bool(tools))
-        messages = [
-            template_message(message, index, source=source)
-            for index, message in enumerate(request.messages)
-        ]
-        try:
-            return template.render(
-                messages,
-                tokenizer=self._loaded.tokenizer,
-                tools=[as_function(tool) for tool in without_marks(tools)] or None,
-                add_generation_prompt=request.add_generation_prompt and not going_on,
-                continue_final_message=going_on,
-                **variables,
-            )
-        except BAD_INPUT as error:
-            raise of_ffwd(error, "messages") from error
-
-    def _may_reason(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether the model may open its reasoning itself, as far as its template tells."""
-        template = self._loaded.template
-        return (
-            template is not None
-            and prompt.thinking is None
-            and not prompt.prefill
-            and _CLOSE in template.source(tools=bool(tools))
-            and not prompt.text.rstrip().endswith(_CLOSE)
-        )
 
     def _limit(self, rendered: Rendered, prompt_tokens: int) -> int:
         longest = self._loaded.max_model_len

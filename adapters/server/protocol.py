@@ -2,12 +2,14 @@
 
 import json
 import math
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ffwd.adapters.server.errors import ApiError, bad, unsupported
+from ffwd.adapters.server.errors import ApiError, bad, renamed, unsupported
+from ffwd.adapters.server.tool_forms import field_of
 
 _IGNORED = frozenset(
     {"user", "store", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"}
@@ -75,9 +77,19 @@ class AnyRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     model: str | None = None
 
-    def errors(self) -> AbstractContextManager[None]:
-        """Return a context whose errors name fields as the client did; here they do already."""
-        return nullcontext()
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Name the fields of errors as the client has named them."""
+        try:
+            yield
+        except ApiError as error:
+            if error.param is None:
+                raise
+            raise renamed(error, self.field(error.param)) from error
+
+    def field(self, param: str) -> str:
+        """Return a field as the client calls it."""
+        return param
 
 
 class Request(AnyRequest):
@@ -149,6 +161,10 @@ class ChatRequest(Request):
         """The field that says so."""
         return "max_tokens" if self.max_completion_tokens is None else "max_completion_tokens"
 
+    def field(self, param: str) -> str:
+        """Return a field as the client calls it: tools may be flat."""
+        return field_of(param, self.tools or [])
+
 
 class CompletionRequest(Request):
     """The body of `/v1/completions`."""
@@ -204,6 +220,10 @@ class TokenizeRequest(AnyRequest):
             add_generation_prompt=self.add_generation_prompt,
             continue_final_message=self.continue_final_message,
         )
+
+    def field(self, param: str) -> str:
+        """Return a field as the client calls it: tools may be flat."""
+        return field_of(param, self.tools or [])
 
 
 class DetokenizeRequest(AnyRequest):

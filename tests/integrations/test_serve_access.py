@@ -20,6 +20,7 @@ from ffwd.adapters.server.keys import Keys, Use, Window
 from ffwd.cli.serve import serve
 
 CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
 BODY = {"messages": HELLO, "max_tokens": 3}
 PAGE = "https://chat.example"
 
@@ -88,6 +89,9 @@ def test_other_pages_are_refused(open_to_pages):
         ("GET", "/v1/nothing", None, "secret", 404),
         ("GET", CHAT, None, "secret", 405),
         ("POST", "/tokenize", {"prompt": "a"}, "secret", 200),
+        ("POST", RESPONSES, {"input": "a", "max_output_tokens": 3}, "secret", 200),
+        ("POST", RESPONSES, {"input": 3}, "secret", 400),
+        ("POST", RESPONSES, {"input": "a"}, "other", 401),
     ],
 )
 def test_pages_can_read_answers_and_errors(open_to_pages, method, path, body, key, status):
@@ -354,6 +358,30 @@ def test_a_servers_tokens_per_minute(locked, monkeypatch, stream):
     assert answer.json()["error"]["code"] == "tokens_per_minute_too_small"
     clock.now += 60
     assert send(locked, "a", n=2, max_tokens=3).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_limits_of_a_key_are_those_of_responses_too(locked, monkeypatch, stream):
+    def respond(limit):
+        body = {"input": "a", "max_output_tokens": limit, "stream": stream, "ignore_eos": True}
+        headers = {"Authorization": "Bearer a"}
+        return httpx.post(f"{locked.url}{RESPONSES}", json=body, headers=headers, timeout=None)
+
+    key = ApiKey(key="a", requests_per_minute=4, tokens_per_minute=300)
+    clock = use(locked, monkeypatch, key)
+    answer = respond(300)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert (error["code"], error["param"]) == ("tokens_per_minute_too_small", "max_output_tokens")
+    assert "`max_output_tokens`" in error["message"]
+    assert respond(100).status_code == 200
+    answer = respond(199)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (429, "tokens")
+    assert respond(2).status_code == 200
+    answer = respond(2)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (429, "requests")
+    clock.now += 60
+    assert respond(199).status_code == 200
 
 
 def test_a_servers_concurrent_requests(locked, monkeypatch):

@@ -130,7 +130,7 @@ def test_bodies_that_are_no_request(http, data):
         ({"tools": TOOLS * 100}, "tools"),
         (
             {"tools": [{"type": "function", "function": {"name": ""}}]},
-            "tools[0].function.parameters",
+            "tools[0].function.name",
         ),
         (
             {"chat_template_kwargs": {"trusted_roles": ["user"]}},

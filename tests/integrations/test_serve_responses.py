@@ -22,6 +22,7 @@ TOOLS = [
 FORMAT = {
     "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": COLOURS},
 }
+LISTED = {"include": ["message.output_text.logprobs"], "top_logprobs": 2}
 EVENT = TypeAdapter(ResponseStreamEvent)
 SHARED = {"model": "tiny", "temperature": 0, "max_output_tokens": 90}
 
@@ -155,6 +156,80 @@ def test_events_of_a_text(ask):
     assert item == events[-2].item
     assert {event.item_id for event in events if hasattr(event, "item_id")} == {item.id}
     assert without_names(whole.output) == without_names(events[-1].response.output)
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_log_probabilities(client, ask, structured):
+    """Those of a chat: in the part with the text, and in a stream with each piece of it."""
+    options = LISTED | ({"text": FORMAT} if structured else {})
+    chosen = {name: value for name, value in FORMAT["format"].items() if name != "type"}
+    form = {"response_format": {"type": "json_schema", "json_schema": chosen}} if structured else {}
+    chat = client.chat.completions.create(
+        model="tiny",
+        temperature=0,
+        max_tokens=90,
+        messages=[{"role": "user", "content": "Hello!"}],
+        logprobs=True,
+        top_logprobs=2,
+        **form,
+    )
+    expected = [entry.model_dump() for entry in chat.choices[0].logprobs.content]
+    listed = [other for entry in expected for other in entry["top_logprobs"]]
+    for entry in (*expected, *listed):
+        # The types of responses know no null here.
+        entry["bytes"] = entry["bytes"] or []
+    assert all(len(entry["top_logprobs"]) == 2 for entry in expected)
+    whole = strictly(ask(**options))
+    assert whole.top_logprobs == 2
+    (part,) = whole.output[0].content
+    assert [entry.model_dump() for entry in part.logprobs] == expected
+    events = streamed(ask, **options)
+    deltas = [e.logprobs for e in events if e.type == "response.output_text.delta"]
+    assert len(list(filter(None, deltas))) > 1
+    assert [entry.model_dump() for listed in deltas for entry in listed] == expected
+    (done,) = [e for e in events if e.type == "response.output_text.done"]
+    assert [entry.model_dump() for entry in done.logprobs] == expected
+    assert events[-1].response.output[0].content == [part]
+    (unlisted,) = ask(include=["message.output_text.logprobs"]).output[0].content
+    assert {len(entry.top_logprobs) for entry in unlisted.logprobs} == {0}
+
+
+def test_each_text_has_its_own_tokens(running):
+    """Also if two texts and the call between them come at once."""
+    from ffwd.adapters.server.deltas import Delta
+    from ffwd.adapters.server.logprobs import Scored
+    from ffwd.adapters.server.responses import ResponseEnvelope, read_responses
+    from ffwd.adapters.server.streams import Ending
+
+    size = running.loaded.vocabulary.vocab_size
+    deltas = [
+        Delta("content", "aé"),
+        Delta("call", "f", 0, "call_1"),
+        Delta("arguments", "{}"),
+        Delta("content", "c"),
+    ]
+    # The last id has no text.
+    tokens = [Scored(5, -1.0), Scored(6, -2.0, offset=1), Scored(7, -3.0, ((size, -9.0),), 2)]
+    ending = Ending(reason="stop", tokens=9, forced=0, reasoning=0)
+
+    def opened():
+        request = read_responses({"input": "a", **LISTED})
+        return ResponseEnvelope(running.loaded, request, 3)
+
+    collected = opened().choice()
+    collected.add(deltas, tokens)
+    collected.ending = ending
+    response = Response.model_validate(opened().whole([collected]))
+    first, call, second = response.output
+    assert [entry.logprob for entry in first.content[0].logprobs] == [-1.0, -2.0]
+    assert call.arguments == "{}"
+    (entry,) = second.content[0].logprobs
+    assert entry.logprob == -3.0
+    assert entry.top_logprobs[0].bytes == []
+    assert entry.top_logprobs[0].token == ""
+    last = list(opened().chunks(0, deltas, ending, tokens))[-1]
+    again = Response.model_validate(last["response"])
+    assert without_names(again.output) == without_names(response.output)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -361,7 +436,15 @@ FOLLOWING = [{"role": "user", "content": "And?"}]
         ({"text": {"format": {"type": "nothing"}}}, "text.format", "nothing"),
         ({"reasoning": {"effort": 3}}, "reasoning.effort", "must be a string"),
         ({"metadata": {"a": 1}}, "metadata", "object of strings"),
-        ({"top_logprobs": 2}, "top_logprobs", "not supported"),
+        ({"top_logprobs": 2}, "top_logprobs", "message.output_text.logprobs"),
+        (
+            {"top_logprobs": 21, "include": ["message.output_text.logprobs"]},
+            "top_logprobs",
+            "less than or equal to 20",
+        ),
+        ({"include": "message.output_text.logprobs"}, "include", "must be a list"),
+        ({"extra_body": {"logprobs": True}}, "logprobs", "no field"),
+        ({"extra_body": {"min_tokens": 91}}, "min_tokens", "`max_output_tokens`"),
         (
             {"tools": [{"type": "function", "name": "f", "parameters": {"type": "objec"}}]},
             "tools[0].parameters",
@@ -387,6 +470,7 @@ def test_what_changes_nothing_is_ignored(ask):
         user="a",
         stream_options={"include_obfuscation": False},
         background=False,
+        top_logprobs=0,
     )
     assert response.store is False
     assert response.reasoning.effort == "low"

@@ -17,7 +17,7 @@ from serve_models import COLOURS, HELLO, Running, schema_format, write_model
 
 from ffwd.adapters.server.answers import Choice
 from ffwd.adapters.server.protocol import read_chat
-from ffwd.adapters.server.streams import News, Stream
+from ffwd.adapters.server.streams import Stream
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_reasoning_that_the_model_opens(running, thinks):
         answer = '{"colour":"red","shade":true}'
         assert text.matcher.accept_tokens([*thought, *tokenizer.encode(answer)])
         choice = Choice()
-        choice.add(News(0, text._reader.read(finish=True)))
+        choice.add(text._reader.read(finish=True))
         assert choice.message()["content"] == answer
         assert choice.message().get("reasoning_content") == ("\nHm." if thinks else None)
     finally:

@@ -24,6 +24,7 @@ from serve_models import (
 
 from ffwd.adapters.server import ServerOptions
 from ffwd.adapters.server.protocol import read_chat
+from ffwd.adapters.server.responses import read_responses
 from ffwd.adapters.server.tool_marks import with_strictness, without_marks
 
 SCHEMAS = {"paint": COLOURS, "forecast": PLACES}
@@ -188,10 +189,16 @@ def test_bad_tools_are_named(ask):
     with pytest.raises(openai.BadRequestError, match="no function") as info:
         ask(tools=[{"type": "web_search"}])
     assert info.value.param == "tools[0].type"
-    for function_of in ({}, {"function": "x"}, {"name": "flat", "parameters": {}}):
-        with pytest.raises(openai.BadRequestError, match="must be an object") as info:
-            ask(tools=[{"type": "function", **function_of}])
-        assert info.value.param == "tools[0].function"
+    with pytest.raises(openai.BadRequestError, match="must be an object") as info:
+        ask(tools=[{"type": "function", "function": "x"}])
+    assert info.value.param == "tools[0].function"
+    for nameless, param in (({"function": {}}, "tools[0].function.name"), ({}, "tools[0].name")):
+        with pytest.raises(openai.BadRequestError, match="no name") as info:
+            ask(tools=[{"type": "function", **nameless}])
+        assert info.value.param == param
+    with pytest.raises(openai.BadRequestError, match="objec") as info:
+        ask(tools=[{"type": "function", "name": "flat", "parameters": {"type": "objec"}}])
+    assert info.value.param == "tools[0].parameters"
 
 
 def test_arguments_that_are_not_json(tmp_path):
@@ -257,9 +264,14 @@ FOLLOWED = {
 
 def accepted(running, name, arguments, **fields):
     """Whether an answer may call a function with these arguments."""
-    preparer, loaded = running.server.preparer, running.loaded
     tools = [function(name, COLOURS, **mark) for name, mark in MARKS.items()]
-    rendered = preparer.chat(read_chat({"messages": HELLO, "tools": tools} | fields))
+    request = read_chat({"messages": HELLO, "tools": tools} | fields)
+    return may_call(running, request, name, arguments)
+
+
+def may_call(running, request, name, arguments):
+    preparer, loaded = running.server.preparer, running.loaded
+    rendered = preparer.chat(request)
     matcher = rendered.begin(preparer.cache.get(rendered.key)).matcher()
     call = {"name": name, "arguments": arguments}
     text = f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
@@ -286,6 +298,76 @@ def test_strictness(tmp_path, strictness, form):
         for choice in ("required", {"type": "function", "function": {"name": name}}):
             assert accepted(running, name, GOOD, tool_choice=choice)
             assert accepted(running, name, OTHER, tool_choice=choice) == (name == "no")
+
+
+FLAT = [
+    *({"type": "function", "name": name, "parameters": COLOURS, **MARKS[name]} for name in MARKS),
+    {
+        "type": "custom",
+        "name": "sum",
+        "format": {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"},
+    },
+]
+
+
+@pytest.mark.parametrize("strictness", FOLLOWED)
+def test_strictness_of_the_form_of_responses(tmp_path, strictness):
+    """Flat functions are functions. Custom tools have no mark: their grammar is followed."""
+    running = Running(write_model(tmp_path), tool_strictness=strictness)
+    for request in (
+        read_chat({"messages": HELLO, "tools": FLAT}),
+        read_responses({"input": "Hello!", "tools": FLAT}),
+    ):
+        for name in MARKS:
+            assert may_call(running, request, name, GOOD)
+            assert may_call(running, request, name, OTHER) == (name not in FOLLOWED[strictness])
+        assert may_call(running, request, "sum", {"input": "12"})
+        assert not may_call(running, request, "sum", {"input": "a"})
+        assert not may_call(running, request, "sum", OTHER)
+
+
+def test_all_forms_of_tools_have_one_prompt(running):
+    """Without marks, and custom tools as functions of one string."""
+    flat = [{**tool, "strict": True} for tool in FLAT]
+    inner = [
+        {"type": tool["type"], tool["type"]: {k: v for k, v in tool.items() if k != "type"}}
+        for tool in flat
+    ]
+    url = f"{running.url}/tokenize"
+    asked = [
+        httpx.post(url, json={"messages": HELLO, "tools": tools}, timeout=None).json()["tokens"]
+        for tools in (flat, inner)
+    ]
+    preparer = running.server.preparer
+    user = {"role": "user", "content": "Hello!"}
+    rendered = [
+        preparer.chat(read_chat({"messages": [user], "tools": flat})),
+        preparer.chat(read_chat({"messages": [user], "tools": inner})),
+        preparer.chat(read_responses({"input": "Hello!", "tools": flat})),
+    ]
+    prompts = [[*r.begin(preparer.cache.get(r.key)).prompt_ids] for r in rendered]
+    assert asked[0] == asked[1]
+    assert prompts[0] == prompts[1] == prompts[2]
+    for ids in (asked[0], prompts[0]):
+        text = running.loaded.tokenizer.decode(ids, skip_special_tokens=False)
+        assert "strict" not in text
+        assert text.count('"function": {') == len(FLAT)
+        assert "[0-9]+" in text
+
+
+@pytest.mark.parametrize("path", ["/tokenize", "/v1/chat/completions"])
+def test_malformed_tools_are_refused_before_they_are_rendered(running, path):
+    for tool, param in (
+        ({"type": "web_search"}, "tools[0].type"),
+        ({"type": []}, "tools[0].type"),
+        ({"type": "function", "function": 3}, "tools[0].function"),
+        ({"type": "custom", "custom": None}, "tools[0].custom"),
+    ):
+        answer = httpx.post(
+            f"{running.url}{path}", json={"messages": HELLO, "tools": [tool]}, timeout=None
+        )
+        assert answer.status_code == 400
+        assert answer.json()["error"]["param"] == param
 
 
 def test_strictness_has_four_values():

@@ -1,12 +1,11 @@
 """The body of `/v1/responses`, as the request of a chat."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import Field
 
-from ffwd.adapters.server.errors import ApiError, bad, renamed, unsupported
+from ffwd.adapters.server.errors import bad, unsupported
 from ffwd.adapters.server.protocol import ChatRequest, Request, checked
 from ffwd.adapters.server.responses.items import Conversation
 
@@ -22,7 +21,6 @@ _REFUSED: dict[str, tuple[Any, str]] = {
     "moderation": (None, "the server has none"),
     "image": (None, "the model reads text"),
     "access_programs": (None, "the server has none"),
-    "top_logprobs": (0, "logprobs are those of chats"),
 }
 _IGNORED = frozenset({"prompt_cache_options", "max_tool_calls"})
 """Fields that change no answer here, beside those of chats: hosted tools are refused."""
@@ -34,10 +32,13 @@ _RENAMED = {
 }
 """The fields of a chat, as a response calls them."""
 
+_LOGPROBS = "message.output_text.logprobs"
+"""What `include` has if the tokens of texts are listed."""
+
 _OF_CHATS = (frozenset(ChatRequest.model_fields) - frozenset(Request.model_fields)) | frozenset(
     {"n", "max_tokens", "logprobs", "shown", "places"}
 )
-_SHARED = frozenset({"chat_template_kwargs", "parallel_tool_calls"})
+_SHARED = frozenset({"chat_template_kwargs", "parallel_tool_calls", "top_logprobs"})
 """Of the fields of chats alone, those that responses have as well."""
 
 
@@ -58,24 +59,12 @@ class ResponsesRequest(ChatRequest):
         """The field that says how many tokens an answer may have."""
         return "max_output_tokens"
 
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Name the fields of errors as the client has named them."""
-        try:
-            yield
-        except ApiError as error:
-            param = error.param
-            if param is None:
-                raise
-            raise renamed(error, self._renamed(param)) from error
-
-    def _renamed(self, param: str) -> str:
+    def field(self, param: str) -> str:
+        """Return a field as the client calls it."""
         if param.startswith("messages["):
             index, _, rest = param.removeprefix("messages[").partition("]")
             return self.places[int(index)] + rest
-        if param.startswith("tools["):
-            return param.replace(".function", "", 1).replace(".custom", "", 1)
-        return _RENAMED.get(param, param)
+        return _RENAMED.get(param, super().field(param))
 
 
 def read_responses(body: dict[str, Any]) -> ResponsesRequest:
@@ -101,7 +90,7 @@ def read_responses(body: dict[str, Any]) -> ResponsesRequest:
     conversation = Conversation()
     conversation.instruct(fields.pop("instructions", None))
     conversation.add(fields.pop("input", None))
-    return checked(
+    request = checked(
         ResponsesRequest,
         {
             **fields,
@@ -110,6 +99,13 @@ def read_responses(body: dict[str, Any]) -> ResponsesRequest:
             "places": conversation.places,
         },
     )
+    if request.top_logprobs and not request.logprobs:
+        raise bad(
+            "`top_logprobs` is for answers with log probabilities: give "
+            f'`include: ["{_LOGPROBS}"]`',
+            param="top_logprobs",
+        )
+    return request
 
 
 def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,6 +124,7 @@ def _shown(given: Mapping[str, Any]) -> dict[str, Any]:
         "text": {"format": {"type": "text"}} | text,
         "tool_choice": given.get("tool_choice", "auto"),
         "tools": given.get("tools", []),
+        "top_logprobs": given.get("top_logprobs", 0),
         "top_p": given.get("top_p"),
         "truncation": "disabled",
     }
@@ -172,11 +169,13 @@ def _reasoning(value: Any) -> dict[str, Any]:
 
 
 def _include(value: Any) -> dict[str, Any]:
-    for index, name in enumerate(value if isinstance(value, list) else [value]):
+    if not isinstance(value, list):
+        raise bad("`include` must be a list", param="include")
+    for index, name in enumerate(value):
         # Reasoning is reported as text, so a client that sends the items back needs no other form.
-        if name != "reasoning.encrypted_content":
+        if name not in ("reasoning.encrypted_content", _LOGPROBS):
             raise unsupported(f"include[{index}]", f"the server reports no {name!r}")
-    return {}
+    return {"logprobs": True} if _LOGPROBS in value else {}
 
 
 def _stream_options(value: Any) -> dict[str, Any]:
@@ -198,7 +197,7 @@ def _tools(value: Any) -> dict[str, Any]:
 
 
 def _tool(tool: Any, place: str) -> dict[str, Any]:
-    """Return a tool in the form of chats."""
+    """Return a tool with the members that chats know."""
     if not isinstance(tool, Mapping):
         raise bad(f"`{place}` must be an object", param=place)
     kind = tool.get("type")
@@ -207,14 +206,14 @@ def _tool(tool: Any, place: str) -> dict[str, Any]:
     for name in ("defer_loading", "async"):
         if tool.get(name):
             raise unsupported(f"{place}.{name}", "all tools are given to the model at once")
-    return {"type": kind, kind: {k: tool[k] for k in _TOOLS[kind] if tool.get(k) is not None}}
+    return {"type": kind, **{k: tool[k] for k in _TOOLS[kind] if tool.get(k) is not None}}
 
 
 _TOOLS = {
     "function": ("name", "description", "parameters", "strict"),
     "custom": ("name", "description", "format"),
 }
-"""The types of tools, with the members that chats have in an inner object."""
+"""The types of tools, with their members."""
 
 _READ: dict[str, Callable[[Any], dict[str, Any]]] = {
     "max_output_tokens": _limit,

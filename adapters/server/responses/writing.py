@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +11,9 @@ from ffwd.adapters.server.answers import merged
 from ffwd.adapters.server.deltas import Delta
 from ffwd.adapters.server.errors import ApiError
 from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.logprobs import Listing, Scored
 from ffwd.adapters.server.responses.reading import ResponsesRequest
-from ffwd.adapters.server.streams import Ending, News
+from ffwd.adapters.server.streams import Ending
 
 
 @dataclass
@@ -19,11 +21,13 @@ class Collected:
     """The deltas of an answer that is sent at once."""
 
     deltas: list[Delta] = field(default_factory=list)
+    tokens: list[Scored] = field(default_factory=list)
     ending: Ending | None = None
 
-    def add(self, news: News) -> None:
-        """Append deltas."""
-        self.deltas += news.deltas
+    def add(self, deltas: Sequence[Delta], tokens: Sequence[Scored] = ()) -> None:
+        """Append deltas, and the tokens of their content."""
+        self.deltas += deltas
+        self.tokens += tokens
 
 
 class ResponseEnvelope:
@@ -41,6 +45,9 @@ class ResponseEnvelope:
 
     def __init__(self, loaded: LoadedModel, request: ResponsesRequest, prompt_tokens: int) -> None:
         self._prompt_tokens = prompt_tokens
+        self._listing = Listing(loaded.tokenizer, chat=True)
+        self._characters = 0
+        """How many the texts of all items have."""
         self._next = 0
         self._open: _Item | None = None
         self._response: dict[str, Any] = {
@@ -63,7 +70,7 @@ class ResponseEnvelope:
     def whole(self, choices: Sequence[Collected]) -> dict[str, Any]:
         """Return a response that is sent at once."""
         (choice,) = choices
-        for _ in self.chunks(News(0, choice.deltas), choice.ending):
+        for _ in self.chunks(0, choice.deltas, choice.ending, choice.tokens):
             pass
         return self._response
 
@@ -71,10 +78,22 @@ class ResponseEnvelope:
         """Return the first events of a stream."""
         return [self._of_response("created"), self._of_response("in_progress")]
 
-    def chunks(self, news: News, ending: Ending | None) -> Iterator[dict[str, Any]]:
-        """Return the events of deltas, and of an end."""
-        for delta in merged(news.deltas):
-            yield from self._delta(delta)
+    def chunks(
+        self,
+        index: int,
+        deltas: Sequence[Delta],
+        ending: Ending | None,
+        tokens: Sequence[Scored] = (),
+    ) -> Iterator[dict[str, Any]]:
+        """Return the events of deltas, with the tokens of their content, and of an end."""
+        rest = deque(tokens)
+        for delta in merged(deltas):
+            begun: list[Scored] = []
+            if delta.kind == "content":
+                self._characters += len(delta.text)
+                while rest and rest[0].offset < self._characters:
+                    begun.append(rest.popleft())
+            yield from self._delta(delta, begun)
         if ending is not None:
             yield from self._end(ending)
 
@@ -88,15 +107,20 @@ class ResponseEnvelope:
         """Return nothing: the last event of an end has all that there is."""
         return []
 
-    def _delta(self, delta: Delta) -> Iterator[dict[str, Any]]:
+    def _delta(self, delta: Delta, tokens: Sequence[Scored] = ()) -> Iterator[dict[str, Any]]:
         item = self._open
         # Arguments belong to the call before them, and each call is an item.
         if item is None or delta.kind == "call" or delta.kind not in ("arguments", item.kind):
             yield from self._close("completed")
             yield from self._begin(delta)
         if delta.kind != "call" and self._open is not None:
+            listed = self._listing.entries(tokens, no_bytes=[])
             self._open.texts.append(delta.text)
-            yield self._of_item(self._open, self._open.event("delta"), delta=delta.text)
+            self._open.logprobs += listed
+            members: dict[str, Any] = {"delta": delta.text}
+            if delta.kind == "content":
+                members["logprobs"] = listed
+            yield self._of_item(self._open, self._open.event("delta"), **members)
 
     def _begin(self, delta: Delta) -> Iterator[dict[str, Any]]:
         item = self._open = _Item(delta, len(self._response["output"]))
@@ -136,8 +160,6 @@ class ResponseEnvelope:
         place: dict[str, Any] = {"item_id": item.id, "output_index": item.index}
         if item.has_parts:
             place["content_index"] = 0
-        if kind.startswith("output_text"):
-            place["logprobs"] = []
         return self._event(kind, **place, **members)
 
     def _of_response(self, kind: str) -> dict[str, Any]:
@@ -165,6 +187,8 @@ class _Item:
         self.kind = first.kind
         self.index = index
         self.texts: list[str] = []
+        self.logprobs: list[dict[str, Any]] = []
+        """The tokens of a text."""
         self._form = "custom" if first.custom else first.kind
         self.id = f"{_PREFIXES[self._form]}_{uuid.uuid4().hex}"
         self._call = first
@@ -179,15 +203,18 @@ class _Item:
         return f"{_EVENTS[self._form]}.{action}"
 
     def whole(self) -> dict[str, Any]:
-        """Return the member of the last event of its text."""
-        return {_MEMBERS[self._form]: "".join(self.texts)}
+        """Return the members of the last event of its text."""
+        logprobs = {"logprobs": self.logprobs} if self.kind == "content" else {}
+        return {_MEMBERS[self._form]: "".join(self.texts), **logprobs}
 
     def part(self) -> dict[str, Any]:
         """Return its part."""
         text = "".join(self.texts)
         if self.kind == "reasoning":
             return {"type": "reasoning_text", "text": text}
-        return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        # The list of a part that is sent does not grow.
+        logprobs = list(self.logprobs)
+        return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
 
     def value(self, status: str) -> dict[str, Any]:
         """Return the item as far as it is written."""

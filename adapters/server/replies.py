@@ -1,4 +1,4 @@
-"""One request and its response, in ASGI's messages."""
+"""The two ends of a request: its body, and the answer as it is sent."""
 
 import asyncio
 import time
@@ -17,6 +17,7 @@ _EVENTS = [
     # Proxies hold events back otherwise.
     (b"x-accel-buffering", b"no"),
 ]
+_SLOW = "slow"
 
 
 class ClientTooSlow(Exception):  # noqa: N818 - the client's fault, and nobody's error
@@ -24,7 +25,13 @@ class ClientTooSlow(Exception):  # noqa: N818 - the client's fault, and nobody's
 
 
 class Reply:
-    """An answer being sent; a client that reads nothing for too long is dropped."""
+    """An answer being sent; a client that reads nothing for too long is dropped.
+
+    Args:
+        send: Of ASGI.
+        timeout: How many seconds a client has to read what was sent.
+
+    """
 
     def __init__(self, send: Send, timeout: float) -> None:
         self._send = send
@@ -38,14 +45,14 @@ class Reply:
         await self._limited({"type": "http.response.start", "status": 200, "headers": _EVENTS})
 
     async def more(self, data: bytes, *, last: bool = False) -> None:
-        """Send a part of the body."""
+        """Send more of the body."""
         self._ended = self._ended or last
         await self._limited({"type": "http.response.body", "body": data, "more_body": not last})
 
     async def whole(
         self, status: int, data: bytes, headers: list[tuple[bytes, bytes]] | None = None
     ) -> None:
-        """Send an answer at once."""
+        """Send a whole answer."""
         self.begun = True
         length = (b"content-length", str(len(data)).encode())
         await self._limited(
@@ -58,7 +65,7 @@ class Reply:
         await self.more(data, last=True)
 
     async def error(self, error: ApiError) -> str:
-        """Send an error, as an event if a stream has begun; return its status."""
+        """Send an error as far as that is possible, and return its status."""
         if self._ended:
             return str(error.status)
         if self.begun:
@@ -82,9 +89,6 @@ class Reply:
             raise
         finally:
             timer.cancel()
-
-
-_SLOW = "slow"
 
 
 async def read_body(scope: Scope, receive: Receive, options: ServerOptions) -> bytes | None:
@@ -118,7 +122,7 @@ async def read_body(scope: Scope, receive: Receive, options: ServerOptions) -> b
             return bytes(data)
 
 
-async def wait_until_gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
     """Return when the client is gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
