@@ -142,12 +142,15 @@ def test_canonical_masks(name: str) -> None:
                 kept = [int(i) for i in bits.nonzero()[0] if int(i) not in vocabulary.eos_token_ids]
                 for other in rng.sample(kept, min(5, len(kept))):
                     assert bpe.first_noncanonical([*tokens[:at], other]) is None
-                forced = matcher.forced_bytes()
                 for other in rng.sample(gone, min(5, len(gone))):
-                    # Within forced text a token may be canonical and yet lead nowhere.
-                    within = forced.startswith(vocabulary.token_bytes(other) or b" " * 999)
-                    if other not in vocabulary.eos_token_ids and not within:
-                        assert bpe.first_noncanonical([*tokens[:at], other]) == at
+                    path = [*tokens[:at], other]
+                    if other in vocabulary.eos_token_ids or bpe.first_noncanonical(path) == at:
+                        continue
+                    # No text of the grammar is encoded so: the shortest is not.
+                    longer = plain.fork()
+                    assert longer.accept_token(other)
+                    text = spelled(name, [*path, *longer.shortest_completion()])
+                    assert own(name, text)[: at + 1] != path
                 assert matcher.accept_token(token)
                 assert plain.accept_token(token)
             assert matcher.canonical_fallbacks == {"nothing_left": 0, "lost": 0}
@@ -208,7 +211,8 @@ def test_random_walks_under_canonical_masks_are_canonical(name: str) -> None:
             assert matcher.accept_token(token)
             if matcher.is_terminated():
                 break
-        if not matcher.is_terminated() or any(matcher.canonical_fallbacks.values()):
+        assert matcher.canonical_fallbacks == {"nothing_left": 0, "lost": 0}
+        if not matcher.is_terminated():
             continue
         tokens = matcher.tokens[:-1]
         assert own(name, spelled(name, tokens)) == tokens

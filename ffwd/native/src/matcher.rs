@@ -414,8 +414,8 @@ impl PyMatcher {
 
     /// How often a mask could not be restricted to canonical tokens, by reason.
     ///
-    /// All are 0 unless the matcher was made with `canonical=True`. `nothing_left`: no token of the
-    /// grammar was canonical. `lost`: the tokens so far match no tokenization.
+    /// All are 0 unless the matcher was made with `canonical=True`. `nothing_left`: no canonical token
+    /// led to an end of the text. `lost`: the tokens so far match no tokenization.
     #[getter]
     fn canonical_fallbacks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let Fallbacks { nothing_left, lost } = self.matcher.fallbacks();

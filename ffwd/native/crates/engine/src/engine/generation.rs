@@ -7,10 +7,11 @@ use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::transitions::Transitions;
+use crate::mask::token_set::TokenMask;
 use crate::mask::Masker;
-use ffwd_automaton::{Automaton, AutomatonBytes, StateId};
+use ffwd_automaton::{Automaton, AutomatonBytes, StateId, Threads};
 use ffwd_bounds::limits::Limits;
-use ffwd_tokenizer::canonical::{Context, ContextId};
+use ffwd_tokenizer::canonical::{Context, ContextId, Way};
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// Built objects, whose state ids are valid only here. When it exceeds the grammar's memory, an
@@ -27,8 +28,11 @@ pub struct Generation {
     pub forced: ForcedMemo,
     /// The first of them, for requests that ask at every token.
     pub first_forced: FirstForced,
-    /// Canonical tokens without a canonical continuation in the grammar.
-    pub dead_ends: ForcedMemo,
+    /// The masks of canonical tokens, by the state and the tokens before them.
+    pub canonical: Memo<(StateId, Context), Arc<TokenMask>>,
+    /// Tokens without a canonical continuation in the grammar, among all that are read in one way,
+    /// whatever texts the state has recorded.
+    pub dead: ForcedMemo<(Threads, Way)>,
     /// The tokens after which something may be forced, by the state before them, and whether masks
     /// are narrow.
     pub openers: ForcedMemo<(StateId, bool)>,
@@ -62,7 +66,8 @@ impl Generation {
             transitions: Transitions::default(),
             forced: ForcedMemo::default(),
             first_forced: FirstForced::default(),
-            dead_ends: ForcedMemo::default(),
+            canonical: Memo::default(),
+            dead: ForcedMemo::default(),
             openers: ForcedMemo::default(),
             runs: ForcedMemo::default(),
             needed: AtomicUsize::new(0),
@@ -79,11 +84,11 @@ impl Generation {
         let rooms = self.automaton.num_states() * 3 * std::mem::size_of::<usize>();
         GenerationBytes {
             automaton: self.automaton.memory_bytes(),
-            masks: self.masker.memory_bytes() + rooms,
+            masks: self.masker.memory_bytes() + rooms + self.canonical.memory_bytes(),
             transitions: self.transitions.memory_bytes(),
             forced: self.forced.memory_bytes()
                 + self.first_forced.memory_bytes()
-                + self.dead_ends.memory_bytes()
+                + self.dead.memory_bytes()
                 + self.openers.memory_bytes()
                 + self.runs.memory_bytes(),
         }
@@ -119,42 +124,68 @@ const SHARDS: usize = 16;
 const MAX_KEPT: usize = 1024;
 pub const MAX_KEPT_TOKENS: usize = 256;
 
-/// Tokens by state. Readers block no thread, and only readers of the same shard wait for a writer.
+/// What a [`Memo`] keeps.
+pub trait Kept: Clone {
+    /// How many one shard keeps.
+    const MOST: usize;
+
+    /// About how many bytes of memory it holds.
+    fn bytes(&self) -> usize;
+}
+
+impl Kept for Arc<[TokenId]> {
+    const MOST: usize = MAX_KEPT;
+
+    fn bytes(&self) -> usize {
+        16 + size_of_val(&**self)
+    }
+}
+
+impl Kept for Arc<TokenMask> {
+    /// With 128,000 tokens, all masks of all shards together take 8 MB.
+    const MOST: usize = 32;
+
+    fn bytes(&self) -> usize {
+        self.memory_bytes()
+    }
+}
+
+/// Values by key. Readers block no thread, and only readers of the same shard wait for a writer.
 #[derive(Debug)]
-pub struct ForcedMemo<K = ForcedKey> {
-    shards: [RwLock<FxHashMap<K, Arc<[TokenId]>>>; SHARDS],
+pub struct Memo<K, V> {
+    shards: [RwLock<FxHashMap<K, V>>; SHARDS],
     bytes: AtomicUsize,
 }
 
-impl<K> Default for ForcedMemo<K> {
+/// Tokens by state.
+pub type ForcedMemo<K = ForcedKey> = Memo<K, Arc<[TokenId]>>;
+
+impl<K, V> Default for Memo<K, V> {
     fn default() -> Self {
         Self { shards: std::array::from_fn(|_| RwLock::default()), bytes: AtomicUsize::new(0) }
     }
 }
 
-impl<K: Eq + std::hash::Hash> ForcedMemo<K> {
-    fn shard(&self, key: &K) -> &RwLock<FxHashMap<K, Arc<[TokenId]>>> {
+impl<K: Eq + std::hash::Hash, V: Kept> Memo<K, V> {
+    fn shard(&self, key: &K) -> &RwLock<FxHashMap<K, V>> {
         use std::hash::BuildHasher;
         let hash = FxBuildHasher.hash_one(key);
         &self.shards[(hash >> 48) as usize % SHARDS]
     }
 
-    pub fn get(&self, key: &K) -> Option<Arc<[TokenId]>> {
+    pub fn get(&self, key: &K) -> Option<V> {
         self.shard(key).read().get(key).cloned()
     }
 
-    pub fn insert(&self, key: K, tokens: &[TokenId]) {
-        if tokens.len() > MAX_KEPT_TOKENS {
-            return;
-        }
+    pub fn keep(&self, key: K, value: V) {
         let mut shard = self.shard(&key).write();
-        if shard.len() >= MAX_KEPT {
-            let bytes: usize = shard.values().map(|tokens| Self::entry_bytes(tokens)).sum();
+        if shard.len() >= V::MOST {
+            let bytes: usize = shard.values().map(Self::entry_bytes).sum();
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             shard.clear();
         }
-        let bytes = Self::entry_bytes(tokens);
-        if shard.insert(key, tokens.into()).is_none() {
+        let bytes = Self::entry_bytes(&value);
+        if shard.insert(key, value).is_none() {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
     }
@@ -163,8 +194,17 @@ impl<K: Eq + std::hash::Hash> ForcedMemo<K> {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    fn entry_bytes(tokens: &[TokenId]) -> usize {
-        std::mem::size_of::<(K, Arc<[TokenId]>)>() * 3 / 2 + 16 + size_of_val(tokens)
+    fn entry_bytes(value: &V) -> usize {
+        std::mem::size_of::<(K, V)>() * 3 / 2 + value.bytes()
+    }
+}
+
+impl<K: Eq + std::hash::Hash> ForcedMemo<K> {
+    /// Keeps tokens, unless they are very many.
+    pub fn insert(&self, key: K, tokens: &[TokenId]) {
+        if tokens.len() <= MAX_KEPT_TOKENS {
+            self.keep(key, tokens.into());
+        }
     }
 }
 

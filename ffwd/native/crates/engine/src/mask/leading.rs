@@ -5,13 +5,30 @@ use std::sync::Arc;
 
 use super::lexeme_mask::{ExitGroup, LexemeMask};
 use super::state_mask::Masker;
-use super::successors::{forgotten, left_behind, Inside, Left, Successors};
+use super::successors::{forgotten, left_behind, Found, Inside, Left, Successors};
 use super::token_set::set_bits;
+use super::token_set::{has_bit, Bitmap};
 use ffwd_automaton::keys::Terminal;
-use ffwd_automaton::{Automaton, Result, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{Automaton, Result, StateId, TextId, Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
+
+/// Tokens that lead to one configuration: some are listed, the others in bitmaps.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub threads: Threads,
+    pub tokens: Vec<TokenId>,
+    pub bitmaps: Vec<Bitmap>,
+}
+
+impl Target {
+    /// Whether a token leads there.
+    pub fn has(&self, token: TokenId) -> bool {
+        self.tokens.binary_search(&token).is_ok()
+            || self.bitmaps.iter().any(|bitmap| has_bit(bitmap, token))
+    }
+}
 
 impl Masker {
     /// The targets of all tokens.
@@ -34,6 +51,17 @@ impl Masker {
         let trie = self.vocabulary.trie();
         successors.add_below(automaton, trie, NodeId::ROOT, threads, &Left::new())?;
         Ok(successors)
+    }
+
+    /// The tokens of a state, sorted, by the configurations to which they lead, whatever texts were
+    /// recorded.
+    pub(crate) fn targets(&self, automaton: &Automaton, state: StateId) -> Result<Vec<Target>> {
+        let successors = self.successors(automaton, automaton.threads(state))?;
+        let target = |Found { threads, mut tokens, bitmaps, .. }: Found| {
+            tokens.sort_unstable();
+            Target { threads, tokens, bitmaps }
+        };
+        Ok(successors.found.into_iter().map(target).collect())
     }
 
     /// The successors within a lexeme and after it; `false` if the lexeme alone does not determine
@@ -120,13 +148,7 @@ impl Masker {
         if is_compared || state.accepts() || lexeme.spec().ends != Ends::Anywhere {
             return Ok(None);
         }
-        if let Some(known) = self.insides.lock().get(&(index, state)) {
-            return Ok(known.clone());
-        }
-        let new = Inside::new(&self.vocabulary, lexeme, state)?.map(Arc::new);
-        self.make_room(64 + new.as_ref().map_or(0, |inside| inside.memory_bytes()));
-        self.insides.lock().insert((index, state), new.clone());
-        Ok(new)
+        Ok(self.lexeme_masks.inside(&self.vocabulary, lexeme, state)?)
     }
 
     /// The successors of the tokens that leave the lexeme of a thread, without the text of an ended

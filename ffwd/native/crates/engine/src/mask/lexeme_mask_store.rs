@@ -11,6 +11,7 @@ use super::lexeme_mask::LexemeMask;
 use super::loops::KnownChanges;
 use super::recent::{Recent, RecentMemo};
 use super::rest_tries::RestTries;
+use super::successors::Inside;
 use super::walk::{compute, View};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::expr::lexeme::FreeText;
@@ -32,19 +33,21 @@ enum Key {
     Again(MaskPlace, [u64; 2]),
     Free(FreeText),
     Basis(u64, ExprId),
+    Inside(u64, LexState),
 }
 
 #[derive(Clone, Debug)]
 enum Value {
     Mask(Arc<Kept<Key, LexemeMask>>),
     Basis(Arc<FreeBasis>),
+    Inside(Option<Arc<Inside>>),
 }
 
 impl Recent for Value {
     fn take_used(&self) -> bool {
         match self {
             Self::Mask(kept) => kept.take_used(),
-            Self::Basis(_) => false,
+            Self::Basis(_) | Self::Inside(_) => false,
         }
     }
 }
@@ -114,7 +117,7 @@ impl LexemeMaskStore {
                 self.again.set(&kept);
                 Some(kept.value.clone())
             }
-            Value::Basis(_) => None,
+            Value::Basis(_) | Value::Inside(_) => None,
         }
     }
 
@@ -134,6 +137,24 @@ impl LexemeMaskStore {
         let view = View::of(vocabulary);
         let key = Key::Place((view.trie.id(), view.root, lexeme.id(), state));
         self.memoised(key, || self.build(vocabulary, lexeme, state))
+    }
+
+    /// Returns the targets of the tokens that stay in a lexeme; `None` if it may have ended within
+    /// some of them.
+    pub(super) fn inside(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        state: LexState,
+    ) -> Result<Option<Arc<Inside>>, LimitExceeded> {
+        let key = Key::Inside(lexeme.id(), state);
+        if let Some(Value::Inside(known)) = self.memo.lock().get(&key) {
+            return Ok(known);
+        }
+        let inside = Inside::new(vocabulary, lexeme, state)?.map(Arc::new);
+        let bytes = inside.as_ref().map_or(0, |inside| inside.memory_bytes());
+        self.insert(key, Value::Inside(inside.clone()), bytes + 64);
+        Ok(inside)
     }
 
     /// Returns the effects of the tokens' rests below a node of a trie.

@@ -40,6 +40,7 @@ mod two_keys;
 mod walk;
 
 pub(crate) use completion::Completion;
+pub(crate) use leading::Target;
 pub(crate) use lexeme_mask_store::LexemeMaskStore;
 pub(crate) use sharded::Sharded;
 pub(crate) use state_mask::{MaskCounters, Masker};

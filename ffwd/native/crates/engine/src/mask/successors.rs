@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::lexeme_mask::Inner;
 use super::token_set::{bits, clear_bits, Bitmap};
-use ffwd_automaton::{without_texts, Automaton, LexemeId, Result, TextId, Thread};
+use ffwd_automaton::{without_texts, Automaton, Result, TextId, Thread};
 use ffwd_automaton::{ThreadLexeme, Threads};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
@@ -65,9 +65,6 @@ type Pending = Vec<(NodeId, Threads)>;
 /// The tokens that stay within a lexeme or end where it must, by the state that they lead to.
 #[derive(Debug)]
 pub(super) struct Inside(Box<[(LexState, Inner)]>);
-
-/// By lexeme and state; `None` where a lexeme may have ended within some of its tokens.
-pub(super) type Insides = FxHashMap<(LexemeId, LexState), Option<Arc<Inside>>>;
 
 impl Inside {
     /// The tokens from one state. `None` if the lexeme may have ended within some of them.

@@ -54,6 +54,15 @@ impl TokenMask {
         Self { added: [token].into(), ..Self::default() }
     }
 
+    /// The mask that a row holds.
+    pub fn of_row(row: &[u32]) -> Self {
+        let count: usize = row.iter().map(|word| word.count_ones() as usize).sum();
+        match count * WORDS_PER_TOKEN <= row.len() {
+            true => Self { added: bits(row).collect(), ..Self::default() },
+            false => Self { base: Some(row.into()), ..Self::default() },
+        }
+    }
+
     /// Overwrites a row that holds another mask. Words are written only where the two differ from
     /// the bitmap that they share; without such a bitmap, or with many tokens besides, all are.
     pub fn replace(&self, old: &Self, row: &mut [u32]) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::preamble::Stage;
 use super::{state_in, Matcher};
 use crate::engine::Generation;
-use crate::mask::token_set::{bits, clear_bits, set_bits, TokenMask};
+use crate::mask::token_set::{bits, set_bits, TokenMask};
 use ffwd_automaton::{EngineError, Result, StateId};
 use ffwd_tokenizer::canonical::Restricted;
 use ffwd_tokenizer::vocabulary::TokenId;
@@ -89,9 +89,54 @@ impl Matcher {
         if self.fill_known(row) {
             return Ok(());
         }
+        match self.canonical {
+            true => self.fill_canonical(row),
+            false => self.fill_in_time(row),
+        }
+    }
+
+    /// Overwrites a row with the canonical tokens among the allowed ones, or with all of these if
+    /// none is.
+    fn fill_canonical(&self, row: &mut [u32]) -> Result<()> {
+        let masks = self.compiled.engine.canonical_masks();
+        let (Some(masks), Some((canonicality, context)), Some(tracked)) =
+            (masks, self.context(), &self.tracked)
+        else {
+            return self.fill_in_time(row);
+        };
+        // Where the state alone determines the position.
+        let place = match self.budget.is_none() && self.is_in_text(&self.place_in(StateId(0))) {
+            true => Some(self.here()?),
+            false => None,
+        };
+        if let Some((generation, state)) = &place {
+            if let Some(known) = generation.canonical.get(&(*state, context.clone())) {
+                known.fill(row);
+                return Ok(());
+            }
+        }
         self.fill_in_time(row)?;
-        if self.canonical {
-            self.restrict(row)?;
+        let mut restricted = masks.restrict(&context, row);
+        if restricted == Restricted::Canonical {
+            self.keep_live(masks, canonicality, &context, row)?;
+            if row.iter().all(|&word| word == 0) {
+                restricted = Restricted::NothingLeft;
+            }
+        }
+        if let Some(preamble) = self.preamble.as_ref().filter(|_| self.is_in_free_text()) {
+            preamble.keep_controls(row);
+        }
+        match restricted {
+            Restricted::Canonical => {
+                if let Some((generation, state)) = place {
+                    generation.canonical.keep((state, context), Arc::new(TokenMask::of_row(row)));
+                }
+            }
+            Restricted::NothingLeft => {
+                tracked.fallbacks.lock().nothing_left += 1;
+                self.fill_in_time(row)?;
+            }
+            Restricted::Lost => tracked.fallbacks.lock().lost += 1,
         }
         Ok(())
     }
@@ -119,36 +164,6 @@ impl Matcher {
         } else if masker.with_known(state, |mask| mask.fill(row)).is_none() {
             masker.compute(automaton, state)?.fill(row);
             self.compiled.settle(&generation);
-        }
-        Ok(())
-    }
-
-    /// Removes the tokens that are not canonical from a mask, unless none would remain.
-    fn restrict(&self, row: &mut [u32]) -> Result<()> {
-        let masks = self.compiled.engine.canonical_masks();
-        let (Some(masks), Some((canonicality, context)), Some(tracked)) =
-            (masks, self.context(), &self.tracked)
-        else {
-            return Ok(());
-        };
-        let mut restricted = masks.restrict(&context, row);
-        let dead_ends = self.dead_ends(canonicality, &context)?;
-        if !dead_ends.is_empty() {
-            clear_bits(row, &dead_ends);
-            if row.iter().all(|&word| word == 0) {
-                restricted = Restricted::NothingLeft;
-            }
-        }
-        if let Some(preamble) = self.preamble.as_ref().filter(|_| self.is_in_free_text()) {
-            preamble.keep_controls(row);
-        }
-        match restricted {
-            Restricted::Canonical => {}
-            Restricted::NothingLeft => {
-                tracked.fallbacks.lock().nothing_left += 1;
-                self.fill_in_time(row)?;
-            }
-            Restricted::Lost => tracked.fallbacks.lock().lost += 1,
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ mod cuts;
 mod events;
 mod forced;
 mod history;
+mod live;
 mod masks;
 mod preamble;
 mod rollback;

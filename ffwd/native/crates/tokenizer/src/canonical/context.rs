@@ -44,6 +44,13 @@ pub(super) struct Hypothesis {
 
 pub(super) type Hypotheses = SmallVec<[Hypothesis; 2]>;
 
+/// One way to read the next token: within the open piece, or at the beginning of a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Way {
+    pub(super) from: Hypothesis,
+    pub(super) goes_on: bool,
+}
+
 /// The first bytes, at most three, of a character in byte tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pending {
@@ -70,6 +77,11 @@ impl Context {
     /// Whether nothing is known about the text so far, because its tokens fit no tokenization.
     pub fn is_lost(&self) -> bool {
         self.hypotheses.is_empty()
+    }
+
+    /// Whether the last character has all its bytes, as far as byte tokens spell it.
+    pub(super) fn is_between_characters(&self) -> bool {
+        self.pending.is_empty()
     }
 }
 
@@ -164,12 +176,8 @@ impl Canonicality {
 
     /// The context at the start of a text, or after a special token.
     pub fn start(&self) -> Context {
-        let hypothesis = |boundaries: &Boundaries| Hypothesis {
-            boundary: boundaries.start(),
-            whole: Whole::Node(NodeId::ROOT),
-        };
-        let hypotheses = self.boundaries().map(hypothesis).into_iter().collect();
-        Context { last: None, hypotheses, pending: Pending::default() }
+        let start = self.boundaries().map(|boundaries| opened(boundaries.start()));
+        Context { last: None, hypotheses: start.into_iter().collect(), pending: Pending::default() }
     }
 
     /// Whether a piece in this state may end here.
@@ -183,7 +191,6 @@ impl Canonicality {
 
     /// The context after one more token; `None` if no text's tokenization continues with it.
     pub fn step(&self, context: &Context, token: TokenId) -> Option<Context> {
-        let boundaries = self.boundaries()?;
         let role = self.role(token);
         let text = self.table().text(token);
         let pending = match role {
@@ -192,49 +199,94 @@ impl Canonicality {
             Role::Merged | Role::WholePiece if context.pending.is_empty() => Pending::default(),
             Role::Merged | Role::WholePiece => return None,
         };
-        let alone = role == Role::WholePiece;
-        let read = |from: HypothesisId| {
-            let boundary = text.iter().try_fold(from, |at, &byte| boundaries.step(at, byte))?;
-            let ends = || boundaries.can_end(boundary) || !boundaries.close(boundary).is_empty();
-            (!alone || ends()).then_some(boundary)
-        };
-        let begun = if alone { Whole::Alone } else { self.whole_of[token.index()] };
+        let goes_on = context.last.is_some_and(|last| self.may_go_on(last, token));
         let mut hypotheses = Hypotheses::new();
-        let Some(last) = context.last else {
-            for hypothesis in &context.hypotheses {
-                let boundary = read(hypothesis.boundary);
-                hypotheses.extend(boundary.map(|boundary| Hypothesis { boundary, whole: begun }));
+        self.each_way(context, |way| {
+            if goes_on || !way.goes_on {
+                hypotheses.extend(self.read(way, token));
             }
-            return settle(token, hypotheses, pending);
-        };
-        let goes_on =
-            !alone && self.role(last) != Role::WholePiece && self.table().pair(last, token);
-        for hypothesis in &context.hypotheses {
-            if goes_on && hypothesis.whole != Whole::Alone {
-                if let Some(boundary) = read(hypothesis.boundary) {
-                    let whole = follow(&self.wholes, hypothesis.whole, text);
-                    hypotheses.push(Hypothesis { boundary, whole });
-                }
+        });
+        settle(token, hypotheses, pending)
+    }
+
+    /// Whether a token may follow another one within a piece.
+    pub(super) fn may_go_on(&self, last: TokenId, token: TokenId) -> bool {
+        self.role(token) != Role::WholePiece
+            && self.role(last) != Role::WholePiece
+            && self.table().pair(last, token)
+    }
+
+    /// The ways to read a token in a context.
+    pub fn ways(&self, context: &Context) -> SmallVec<[Way; 4]> {
+        let mut ways = SmallVec::new();
+        self.each_way(context, |way| ways.push(way));
+        ways
+    }
+
+    /// With which bytes a token may begin that is read in one of some ways.
+    pub(super) fn beginnings<'a>(&'a self, ways: &'a [Way]) -> impl Fn(u8) -> bool + 'a {
+        let boundaries = self.boundaries();
+        move |byte| {
+            let reads = |way: &Way| boundaries?.step(way.from.boundary, byte);
+            ways.iter().any(|way| reads(way).is_some())
+        }
+    }
+
+    #[inline]
+    fn each_way(&self, context: &Context, mut found: impl FnMut(Way)) {
+        let Some(boundaries) = self.boundaries() else { return };
+        for &from in &context.hypotheses {
+            if context.last.is_none() {
+                found(Way { from, goes_on: false });
+                continue;
             }
-            if self.may_close(hypothesis.whole) {
-                for &fresh in boundaries.close(hypothesis.boundary) {
-                    let boundary = read(fresh);
-                    hypotheses
-                        .extend(boundary.map(|boundary| Hypothesis { boundary, whole: begun }));
+            if from.whole != Whole::Alone {
+                found(Way { from, goes_on: true });
+            }
+            if self.may_close(from.whole) {
+                for &fresh in boundaries.close(from.boundary) {
+                    found(Way { from: opened(fresh), goes_on: false });
                 }
             }
         }
+    }
+
+    /// The hypothesis after a token that is read in one way, whatever comes before it.
+    #[inline]
+    pub(super) fn read(&self, way: Way, token: TokenId) -> Option<Hypothesis> {
+        let boundaries = self.boundaries()?;
+        let text = self.table().text(token);
+        let from = way.from.boundary;
+        let boundary = text.iter().try_fold(from, |at, &byte| boundaries.step(at, byte))?;
+        let whole = match (self.role(token), way.goes_on) {
+            (Role::Never, _) | (Role::WholePiece, true) => return None,
+            (Role::WholePiece, false) => {
+                let ends = boundaries.can_end(boundary) || !boundaries.close(boundary).is_empty();
+                return ends.then_some(Hypothesis { boundary, whole: Whole::Alone });
+            }
+            (Role::Merged | Role::Byte, true) => follow(&self.wholes, way.from.whole, text),
+            (Role::Merged | Role::Byte, false) => self.whole_of[token.index()],
+        };
+        Some(Hypothesis { boundary, whole })
+    }
+
+    /// The context after a token that is read in one way, where it may be.
+    pub fn enter(&self, way: Way, token: TokenId) -> Option<Context> {
+        let pending = match self.role(token) {
+            Role::Byte => self.byte_of_character(Pending::default(), self.table().text(token))?,
+            _ => Pending::default(),
+        };
+        let hypotheses = self.read(way, token).into_iter().collect();
         settle(token, hypotheses, pending)
     }
 
     /// Whether the tokens so far are all the tokens of their text.
     pub fn can_end(&self, context: &Context) -> bool {
         let Some(boundaries) = self.boundaries() else { return false };
-        context.last.is_none()
-            || context.pending.is_empty()
-                && context.hypotheses.iter().any(|hypothesis| {
-                    self.may_close(hypothesis.whole) && boundaries.can_end(hypothesis.boundary)
-                })
+        context.pending.is_empty()
+            && context.hypotheses.iter().any(|hypothesis| {
+                self.may_close(hypothesis.whole) && boundaries.can_end(hypothesis.boundary)
+            })
     }
 
     /// The context after a token that may not be canonical; `false` if the sequence is no longer
@@ -327,6 +379,17 @@ fn settle(token: TokenId, mut hypotheses: Hypotheses, pending: Pending) -> Optio
     hypotheses.sort_unstable();
     hypotheses.dedup();
     Some(Context { last: Some(token), hypotheses, pending })
+}
+
+/// A piece without a byte.
+pub(super) fn opened(boundary: HypothesisId) -> Hypothesis {
+    Hypothesis { boundary, whole: Whole::Node(NodeId::ROOT) }
+}
+
+/// The context at the beginning of a piece, whatever came before it.
+pub(super) fn at_a_piece(boundary: HypothesisId) -> Context {
+    let hypotheses = std::iter::once(opened(boundary)).collect();
+    Context { last: None, hypotheses, pending: Pending::default() }
 }
 
 /// Returns the target of a piece's next bytes in the trie of whole pieces.

@@ -150,12 +150,25 @@ pub struct Choice<'a> {
 /// A node to be searched: the state before it, and the byte between the two.
 type OpenNode<S> = (NodeId, S, Option<u8>);
 
+/// Takes a token, the context after it, the state before its last byte and this byte; `false` if it
+/// has seen enough.
+pub(super) type Seen<'a, L> = dyn FnMut(TokenId, Context, &<L as Language>::State, u8) -> bool + 'a;
+
+/// The tokens that may come next canonically.
+#[derive(Clone, Copy)]
+pub(super) struct Next<'a> {
+    /// The context after one.
+    pub after: &'a dyn Fn(TokenId) -> Option<Context>,
+    /// Whether one may begin with a byte.
+    pub begins: &'a dyn Fn(u8) -> bool,
+}
+
 /// The search for covering tokens.
-struct Cover<'a, L: Language> {
-    canonicality: &'a Canonicality,
-    choice: Choice<'a>,
-    language: &'a L,
-    options: ForcedOptions,
+pub(super) struct Cover<'a, L: Language> {
+    pub canonicality: &'a Canonicality,
+    pub choice: Choice<'a>,
+    pub language: &'a L,
+    pub options: ForcedOptions,
 }
 
 impl<L: Language> Cover<'_, L> {
@@ -199,45 +212,6 @@ impl<L: Language> Cover<'_, L> {
         Ok(common.0.map(|path| paths.tokens(path)))
     }
 
-    /// The canonical tokens within the forced bytes after `context` from which no path of canonical
-    /// tokens continues past the end of these bytes.
-    fn dead_ends(
-        &self,
-        context: &Context,
-        forced: &[u8],
-        after: &L::State,
-    ) -> Result<Vec<TokenId>, L::Error> {
-        let mut first: SmallVec<[(TokenId, bool); 8]> = SmallVec::new();
-        let mut reached: Vec<SmallVec<[(usize, Context); 1]>> = Vec::new();
-        reached.resize_with(forced.len() + 1, SmallVec::new);
-        self.steps(context, forced, |length, token, next| {
-            reached[length].push((first.len(), next));
-            first.push((token, false));
-        });
-        let ends = self.language.may_end(after)?;
-        for at in 1..=forced.len() {
-            for (path, context) in std::mem::take(&mut reached[at]) {
-                if first[path].1 {
-                    continue;
-                }
-                let mut lives = at == forced.len() && ends && self.canonicality.can_end(&context);
-                if let Some(node) = self.choice.trie.find(&forced[at..]).filter(|_| !lives) {
-                    self.search(&context, node, after, &mut |_| {
-                        lives = true;
-                        false
-                    })?;
-                }
-                first[path].1 = lives;
-                if !lives {
-                    self.steps(&context, &forced[at..], |length, _, next| {
-                        reached[at + length].push((path, next));
-                    });
-                }
-            }
-        }
-        Ok(first.into_iter().filter(|(_, lives)| !lives).map(|(token, _)| token).collect())
-    }
-
     /// The canonical tokens that are prefixes of a text, with their lengths and the contexts after
     /// them.
     fn steps(
@@ -266,20 +240,23 @@ impl<L: Language> Cover<'_, L> {
         common: &mut Common,
     ) -> Result<(), L::Error> {
         // Two different tokens have only the path itself in common.
-        self.search(context, node, after, &mut |token| {
+        let step = |token| self.canonicality.step(context, token);
+        let next = Next { after: &step, begins: &|_| true };
+        self.search(&next, node, after, &mut |token, _, _, _| {
             let longer = paths.push(path, token);
             common.take(paths, longer);
             !common.covers(paths, path)
         })
     }
 
-    /// The canonical allowed tokens below a node, until `found` has seen enough.
-    fn search(
+    /// The canonical allowed tokens below a node, each with the context after it, the state before
+    /// its last byte and this byte, until `found` has seen enough.
+    pub fn search(
         &self,
-        context: &Context,
+        next: &Next<'_>,
         node: NodeId,
         state: &L::State,
-        found: &mut dyn FnMut(TokenId) -> bool,
+        found: &mut Seen<'_, L>,
     ) -> Result<(), L::Error> {
         let mut open: SmallVec<[OpenNode<L::State>; 4]> = SmallVec::new();
         open.push((node, state.clone(), None));
@@ -294,19 +271,21 @@ impl<L: Language> Cover<'_, L> {
             let mut listed = SmallVec::new();
             let all = self.language.list_bytes(&state, &mut listed)?;
             for (byte, child) in self.likely_first(node, all.then_some(&listed)) {
-                if !all && !self.language.may_come(&state, byte)? {
+                if node == NodeId::ROOT && !(next.begins)(byte)
+                    || !all && !self.language.may_come(&state, byte)?
+                {
                     continue;
                 }
                 for &token in self.choice.trie.tokens_at(child) {
-                    let Some(after) = self.canonicality.step(context, token) else { continue };
+                    let Some(after) = (next.after)(token) else { continue };
                     if self.options.look_ahead {
-                        let next = self.language.step(&state, byte)?;
-                        let goes_on = next.map(|next| self.goes_on(&after, &next)).transpose()?;
+                        let then = self.language.step(&state, byte)?;
+                        let goes_on = then.map(|then| self.goes_on(&after, &then)).transpose()?;
                         if goes_on != Some(true) {
                             continue;
                         }
                     }
-                    if !found(token) {
+                    if !found(token, after, &state, byte) {
                         return Ok(());
                     }
                 }
@@ -353,7 +332,10 @@ impl<L: Language> Cover<'_, L> {
         }
         let shallow = Cover { options: ForcedOptions { look_ahead: false }, ..*self };
         let mut any = false;
-        shallow.search(context, NodeId::ROOT, state, &mut |_| {
+        let step = |token| self.canonicality.step(context, token);
+        let ways = self.canonicality.ways(context);
+        let next = Next { after: &step, begins: &self.canonicality.beginnings(&ways) };
+        shallow.search(&next, NodeId::ROOT, state, &mut |_, _, _, _| {
             any = true;
             false
         })?;
@@ -376,19 +358,5 @@ impl Canonicality {
         options: ForcedOptions,
     ) -> Result<Option<Vec<TokenId>>, L::Error> {
         Cover { canonicality: self, choice, language, options }.tokens(context, forced, after)
-    }
-
-    /// Returns the canonical tokens within `forced` after `context` that have no continuation: no
-    /// canonical tokens encode the rest of it and continue as `language` allows.
-    pub fn dead_ends<L: Language>(
-        &self,
-        choice: Choice<'_>,
-        context: &Context,
-        forced: &[u8],
-        language: &L,
-        after: &L::State,
-        options: ForcedOptions,
-    ) -> Result<Vec<TokenId>, L::Error> {
-        Cover { canonicality: self, choice, language, options }.dead_ends(context, forced, after)
     }
 }

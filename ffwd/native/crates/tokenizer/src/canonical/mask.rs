@@ -1,7 +1,8 @@
 //! The tokens that may follow canonically, as bits.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -10,15 +11,49 @@ use smallvec::SmallVec;
 use crate::pretokenizer::{Boundaries, HypothesisId};
 use crate::vocabulary::{Descent, NodeId, TokenId, Vocabulary};
 
-use super::context::{Canonicality, Context, Role, Whole};
+use super::context::{at_a_piece, Canonicality, Context, Hypothesis, Role, Way, Whole};
 
 /// The tokens that can be read from one place in the pieces, all within one piece.
 #[derive(Debug)]
-struct Readable {
+pub struct Readable {
     /// Tokens that others may follow, or come before, in the same piece.
     parts: Box<[u32]>,
     /// These, and the tokens that occur only as whole pieces: the possible starts of a piece.
     beginnings: Box<[u32]>,
+    /// The latter by where the piece after them begins.
+    groups: Box<[(HypothesisId, Box<[u32]>)]>,
+    /// Those with which no piece ends, as within a character.
+    unclosed: Box<[(TokenId, HypothesisId)]>,
+    /// By those, where one is found: a token after which the piece may end.
+    closing: OnceLock<FxHashMap<TokenId, Closing>>,
+    /// [`CanonicalMasks::unclosable`] where a piece begins.
+    unclosable: OnceLock<Arc<[TokenId]>>,
+}
+
+/// A token after another one within a piece, and the context of the piece that may begin after it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Closing {
+    /// The token.
+    pub token: TokenId,
+    /// Where it leads.
+    pub next: Context,
+}
+
+impl Readable {
+    /// Groups of tokens, as bits: each with the context of a piece that begins after any of them.
+    pub fn groups(&self) -> impl Iterator<Item = (Context, &[u32])> {
+        self.groups.iter().map(|(next, tokens)| (at_a_piece(*next), &**tokens))
+    }
+
+    /// The tokens with which no piece ends, as within a character.
+    pub fn unclosed(&self) -> impl Iterator<Item = TokenId> + '_ {
+        self.unclosed.iter().map(|&(token, _)| token)
+    }
+
+    fn bytes(&self) -> usize {
+        let words = self.parts.len() * (2 + self.groups.len());
+        words * 4 + self.unclosed.len() * 40
+    }
 }
 
 fn set(bits: &mut [u32], tokens: &[TokenId]) {
@@ -52,6 +87,7 @@ pub struct CanonicalMasks {
     canonicality: Arc<Canonicality>,
     vocabulary: Arc<Vocabulary>,
     readable: RwLock<FxHashMap<HypothesisId, Arc<Readable>>>,
+    readable_bytes: AtomicUsize,
     /// By token, those that may not follow it within a piece.
     forbidden: RwLock<FxHashMap<TokenId, Arc<[u32]>>>,
 }
@@ -59,7 +95,13 @@ pub struct CanonicalMasks {
 impl CanonicalMasks {
     /// Starts with no mask cached. `vocabulary` has the tokens of the tokenizer in `canonicality`.
     pub fn new(canonicality: Arc<Canonicality>, vocabulary: Arc<Vocabulary>) -> Self {
-        Self { canonicality, vocabulary, readable: RwLock::default(), forbidden: RwLock::default() }
+        Self {
+            canonicality,
+            vocabulary,
+            readable: RwLock::default(),
+            readable_bytes: AtomicUsize::new(0),
+            forbidden: RwLock::default(),
+        }
     }
 
     /// Removes from a mask the tokens that are not canonical after `context`.
@@ -67,8 +109,7 @@ impl CanonicalMasks {
         if context.is_lost() {
             return Restricted::Lost;
         }
-        let ends: SmallVec<[TokenId; 4]> =
-            self.vocabulary.eos().iter().copied().filter(|&token| has(mask, token)).collect();
+        let ends = self.without_text(mask);
         let mut any = if few(mask) || !context.pending.is_empty() {
             self.one_by_one(context, mask)
         } else {
@@ -82,6 +123,24 @@ impl CanonicalMasks {
             true => Restricted::Canonical,
             false => Restricted::NothingLeft,
         }
+    }
+
+    /// The tokens of a mask at which a text ends: end tokens, and special tokens of the grammar.
+    fn without_text(&self, mask: &[u32]) -> SmallVec<[TokenId; 4]> {
+        let mut found = SmallVec::new();
+        for (at, (word, texts)) in mask.iter().zip(self.vocabulary.texts()).enumerate() {
+            let mut rest = word & !texts;
+            while rest != 0 {
+                found.push(TokenId(at as u32 * 32 + rest.trailing_zeros()));
+                rest &= rest - 1;
+            }
+        }
+        found
+    }
+
+    /// Whether a mask has so few tokens that each is better looked at alone.
+    pub fn are_few(&self, mask: &[u32]) -> bool {
+        few(mask)
     }
 
     /// Checks each token of a mask. Returns whether any is left.
@@ -176,11 +235,98 @@ impl CanonicalMasks {
         }
         let readable = Arc::new(self.read_all(boundaries, from));
         let mut kept = self.readable.write();
-        if (kept.len() + 1) * readable.parts.len() * 8 > MAX_BYTES {
+        let mut bytes = self.readable_bytes.load(Ordering::Relaxed) + readable.bytes();
+        if bytes > MAX_BYTES {
             kept.clear();
+            bytes = readable.bytes();
         }
-        kept.insert(from, readable.clone());
+        if kept.insert(from, readable.clone()).is_none() {
+            self.readable_bytes.store(bytes, Ordering::Relaxed);
+        }
         readable
+    }
+
+    /// The tokens that can be read in one way.
+    pub fn in_way(&self, way: Way) -> Option<Arc<Readable>> {
+        Some(self.readable(self.canonicality.boundaries()?, way.from.boundary))
+    }
+
+    /// A token after one with which no piece ends, so that it ends there, if a short one is found.
+    pub fn closing<'a>(&self, readable: &'a Readable, token: TokenId) -> Option<&'a Closing> {
+        let closing = readable.closing.get_or_init(|| self.closings(&readable.unclosed));
+        closing.get(&token)
+    }
+
+    fn closings(&self, unclosed: &[(TokenId, HypothesisId)]) -> FxHashMap<TokenId, Closing> {
+        let canonicality = &*self.canonicality;
+        let mut closings = FxHashMap::default();
+        let Some(boundaries) = canonicality.boundaries() else { return closings };
+        let trie = self.vocabulary.trie();
+        // Of one byte, and of the last bytes of a character.
+        let short = trie.below(NodeId::ROOT).map(|(_, token)| token).filter(|&token| {
+            let text = self.vocabulary.text(token);
+            text.len() == 1 || text.len() < 4 && text.iter().all(|byte| byte & 0xC0 == 0x80)
+        });
+        let short: Vec<TokenId> = short.collect();
+        for &(last, boundary) in unclosed {
+            let from = Hypothesis { boundary, whole: Whole::Nothing };
+            let ends = |&token: &TokenId| {
+                let next = canonicality.read(Way { from, goes_on: true }, token)?;
+                let fresh = boundaries.close(next.boundary).first()?;
+                let next = at_a_piece(*fresh);
+                canonicality.may_go_on(last, token).then_some(Closing { token, next })
+            };
+            closings.extend(short.iter().find_map(ends).map(|closing| (last, closing)));
+        }
+        closings
+    }
+
+    /// The tokens after which a piece may not end although its boundary is there, for another token
+    /// has exactly its bytes.
+    pub fn unclosable(&self, readable: &Readable, way: Way) -> Arc<[TokenId]> {
+        match way.from.whole {
+            Whole::Node(NodeId::ROOT) => {
+                readable.unclosable.get_or_init(|| self.find_unclosable(way, NodeId::ROOT)).clone()
+            }
+            Whole::Node(node) => self.find_unclosable(way, node),
+            Whole::Nothing | Whole::Alone => Arc::from([]),
+        }
+    }
+
+    fn find_unclosable(&self, way: Way, node: NodeId) -> Arc<[TokenId]> {
+        let canonicality = &*self.canonicality;
+        let mut found = Vec::new();
+        for (depth, whole) in canonicality.wholes.below(node) {
+            let text = canonicality.table().text(whole);
+            let rest = &text[text.len() - depth..];
+            let Some(node) = self.vocabulary.trie().find(rest) else { continue };
+            let open = |&&token: &&TokenId| {
+                let next = canonicality.read(way, token);
+                next.is_some_and(|next| !canonicality.may_close(next.whole))
+            };
+            found.extend(self.vocabulary.trie().tokens_at(node).iter().filter(open));
+        }
+        found.into()
+    }
+
+    /// Removes tokens from a mask unless another way to read them is left: for each way of a
+    /// context, the tokens that are removed, sorted.
+    pub fn remove(&self, context: &Context, removed: &[(Way, Arc<[TokenId]>)], mask: &mut [u32]) {
+        let canonicality = &*self.canonicality;
+        let reads = |way: Way, token: TokenId| {
+            let may_go_on = || context.last.is_some_and(|last| canonicality.may_go_on(last, token));
+            (!way.goes_on || may_go_on()) && canonicality.read(way, token).is_some()
+        };
+        for (way, tokens) in removed {
+            for &token in tokens.iter() {
+                let is_kept = |(other, tokens): &(Way, Arc<[TokenId]>)| {
+                    other != way && tokens.binary_search(&token).is_err() && reads(*other, token)
+                };
+                if has(mask, token) && !removed.iter().any(is_kept) {
+                    mask[token.index() / 32] &= !(1 << (token.0 % 32));
+                }
+            }
+        }
     }
 
     /// Reads all tokens from one place.
@@ -188,36 +334,56 @@ impl CanonicalMasks {
         let trie = self.vocabulary.trie();
         let mut parts: Vec<TokenId> = Vec::new();
         let mut alone: Vec<TokenId> = Vec::new();
+        let mut groups: Vec<(HypothesisId, Vec<TokenId>)> = Vec::new();
+        let mut unclosed = Vec::new();
         let Ok(()) = trie.walk(NodeId::ROOT, from, |&place, node, _| {
             let Some(next) = boundaries.step(place, trie.byte(node)) else {
                 return Ok::<_, Infallible>(Descent::Skip);
             };
+            let after = boundaries.close(next).first().copied();
             for &token in trie.tokens_at(node) {
                 match self.canonicality.role(token) {
-                    Role::Never => {}
                     Role::Merged => parts.push(token),
                     Role::Byte if self.canonicality.begins_character(token) => parts.push(token),
-                    Role::Byte => {}
-                    Role::WholePiece => {
-                        if boundaries.can_end(next) || !boundaries.close(next).is_empty() {
-                            alone.push(token);
-                        }
+                    Role::WholePiece if boundaries.can_end(next) || after.is_some() => {
+                        alone.push(token);
                     }
+                    Role::Never | Role::Byte | Role::WholePiece => continue,
+                }
+                let Some(after) = after else {
+                    unclosed.push((token, next));
+                    continue;
+                };
+                match groups.iter_mut().find(|(known, _)| *known == after) {
+                    Some((_, tokens)) => tokens.push(token),
+                    None => groups.push((after, vec![token])),
                 }
             }
             Ok(Descent::Below(next))
         });
-        let mut bits = vec![0; self.vocabulary.mask_words()];
-        set(&mut bits, &parts);
-        let mut beginnings = bits.clone();
+        let bits = |tokens: &[TokenId]| {
+            let mut bits = vec![0; self.vocabulary.mask_words()];
+            set(&mut bits, tokens);
+            bits
+        };
+        let parts = bits(&parts);
+        let mut beginnings = parts.clone();
         set(&mut beginnings, &alone);
-        Readable { parts: bits.into(), beginnings: beginnings.into() }
+        let groups = groups.iter().map(|(after, tokens)| (*after, bits(tokens).into())).collect();
+        Readable {
+            parts: parts.into(),
+            beginnings: beginnings.into(),
+            groups,
+            unclosed: unclosed.into(),
+            closing: OnceLock::new(),
+            unclosable: OnceLock::new(),
+        }
     }
 
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {
-        let words = 2 * self.readable.read().len() + self.forbidden.read().len();
-        words * self.vocabulary.mask_words() * 4
+        let forbidden = self.forbidden.read().len() * self.vocabulary.mask_words() * 4;
+        self.readable_bytes.load(Ordering::Relaxed) + forbidden
     }
 }
 
@@ -227,8 +393,9 @@ fn has(mask: &[u32], token: TokenId) -> bool {
 
 fn few(mask: &[u32]) -> bool {
     let mut count = 0;
-    mask.iter().all(|word| {
-        count += word.count_ones();
+    // Words by the dozen, so that the compiler adds them up side by side.
+    mask.chunks(64).all(|words| {
+        count += words.iter().map(|word| word.count_ones()).sum::<u32>();
         count <= FEW
     })
 }

@@ -4,7 +4,7 @@
 //! [`Canonicality`] decides this token by token. A [`Context`] holds every hypothesis about the
 //! ends of the pre-tokenizer's pieces that the tokens so far allow. Covering forced text with
 //! canonical tokens yields the forced tokens ([`Canonicality::forced`]); [`CanonicalMasks`] has the
-//! canonical next tokens.
+//! canonical next tokens, and [`Liveliness`] decides after which of them a text can end.
 //!
 //! This module depends on the tokenizer, and on grammars only through the allowed next bytes
 //! ([`Language`]).
@@ -12,14 +12,16 @@
 mod context;
 mod cover;
 mod known;
+mod live;
 mod mask;
 mod sequence;
 mod trail;
 
-pub use context::{Canonicality, Context};
+pub use context::{Canonicality, Context, Way};
 pub use cover::{Choice, ForcedOptions, Language, LIKELY_BYTES};
 pub use known::{ContextId, KnownContexts};
-pub use mask::{CanonicalMasks, Restricted};
+pub use live::{Completed, Liveliness, Liveness};
+pub use mask::{CanonicalMasks, Closing, Readable, Restricted};
 pub use sequence::{Healed, Partial};
 pub use trail::Trail;
 

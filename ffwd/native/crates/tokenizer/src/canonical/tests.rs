@@ -371,3 +371,90 @@ fn contexts_by_number_are_those_that_are_followed() {
         }
     }
 }
+
+impl Completed for Texts {
+    fn completion(&self, state: &Vec<u8>) -> Result<Option<Vec<u8>>, Self::Error> {
+        let ends = self.0.iter().filter_map(|text| text.strip_prefix(&state[..]));
+        Ok(ends.min_by_key(|end| end.len()).map(<[u8]>::to_vec))
+    }
+}
+
+/// Finitely many texts, of which many have common beginnings.
+fn random_texts(rng: &mut TestRng) -> BTreeSet<String> {
+    let stem = random_text(rng, 6);
+    let text = |rng: &mut TestRng| stem.clone() + &random_text(rng, 5);
+    (0..rng.random_range(1..6)).map(|_| text(rng)).collect()
+}
+
+#[test]
+fn live_tokens_are_those_that_some_text_is_encoded_into() {
+    let mut counts = [0; 3];
+    for (name, tokenizer) in tokenizers() {
+        let canonicality = Arc::new(Canonicality::new(tokenizer.clone()).unwrap());
+        let vocabulary = vocabulary_for(&tokenizer);
+        let masks = CanonicalMasks::new(canonicality.clone(), vocabulary.clone());
+        let has = |token: TokenId| !vocabulary.text(token).is_empty();
+        let choice = Choice { trie: vocabulary.trie(), has: &has };
+        let mut rng = seeded(8);
+        for _ in 0..100 {
+            let texts = random_texts(&mut rng);
+            let encoded: Vec<Vec<TokenId>> =
+                texts.iter().map(|text| encode(&tokenizer, text)).collect();
+            let language = Texts(texts.iter().map(|text| text.clone().into_bytes()).collect());
+            let mut live = Liveliness::new(&canonicality, choice, &language);
+            // At every place of one of the encodings.
+            let whole = &encoded[rng.random_range(0..encoded.len())];
+            for taken in 0..=whole.len() {
+                let (before, context) = (&whole[..taken], canonicality.after(&whole[..taken]));
+                let state = spell(&tokenizer, before);
+                let going_on = encoded.iter().filter(|tokens| tokens.starts_with(before));
+                let truth: BTreeSet<TokenId> =
+                    going_on.filter_map(|tokens| tokens.get(taken).copied()).collect();
+                let allowed: Vec<TokenId> = (0..vocabulary.width() as u32)
+                    .map(TokenId)
+                    .filter(|&token| has(token))
+                    .filter(|&token| {
+                        let longer = [&state[..], vocabulary.text(token)].concat();
+                        language.0.iter().any(|text| text.starts_with(&longer))
+                    })
+                    .collect();
+                // One by one, and together by the ways in which they are read.
+                let mut mask = vec![0u32; vocabulary.mask_words()];
+                for &token in &allowed {
+                    let longer = [&state[..], vocabulary.text(token)].concat();
+                    let next = canonicality.step(&context, token);
+                    let Ok(found) =
+                        next.as_ref().map_or(Ok(Liveness::Dead), |next| live.find(&longer, next));
+                    assert_eq!(
+                        found == Liveness::Live,
+                        truth.contains(&token),
+                        "{name}: {texts:?} after {taken}: {token:?}"
+                    );
+                    assert_ne!(found, Liveness::Undecided);
+                    counts[usize::from(next.is_some()) + usize::from(truth.contains(&token))] += 1;
+                    mask[token.index() / 32] |= 1 << (token.0 % 32);
+                }
+                masks.restrict(&context, &mut mask);
+                let mut removed = Vec::new();
+                for way in canonicality.ways(&context) {
+                    let mut dead = Vec::new();
+                    for &token in &allowed {
+                        let longer = [&state[..], vocabulary.text(token)].concat();
+                        let Ok(()) = live.dead(way, &longer, &[token], &mut dead);
+                    }
+                    dead.sort_unstable();
+                    removed.push((way, Arc::from(dead)));
+                }
+                masks.remove(&context, &removed, &mut mask);
+                let left: BTreeSet<TokenId> = allowed
+                    .iter()
+                    .copied()
+                    .filter(|token| mask[token.index() / 32] >> (token.0 % 32) & 1 == 1)
+                    .collect();
+                assert_eq!(left, truth, "{name}: {texts:?} after {taken}");
+            }
+        }
+    }
+    // Tokens that may not follow, that may but lead nowhere, and that are live.
+    assert!(counts.iter().all(|&count| count > 300), "{counts:?}");
+}

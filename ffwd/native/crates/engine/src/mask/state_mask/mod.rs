@@ -21,7 +21,6 @@ use super::rivalled::SettledRivalled;
 use super::ruled::{KnownReadable, KnownRuled};
 use super::sharded::Sharded;
 use super::slots::Slots;
-use super::successors::Insides;
 use super::token_set::{TokenList, TokenMask, TokenMaskBuilder};
 use super::two_keys::keys_differ;
 use super::walk::View;
@@ -101,8 +100,6 @@ pub struct Masker {
     pub(super) most_after: Slots<usize>,
     /// By state, tokens by the number of further tokens that they need.
     pub(super) levels: Slots<Arc<Levels>>,
-    /// The tokens that stay in a lexeme, by lexeme and state.
-    pub(super) insides: Mutex<Insides>,
     /// Tokens that the earlier items exclude.
     pub(super) ruled: Mutex<KnownRuled>,
     /// Tokens that lexemes read where items that came may rule them out.
@@ -133,7 +130,6 @@ impl Masker {
             completions: Slots::default(),
             most_after: Slots::default(),
             levels: Slots::default(),
-            insides: Mutex::default(),
             ruled: Mutex::default(),
             readable: Mutex::default(),
             groups: Slots::default(),
@@ -297,7 +293,6 @@ impl Masker {
             self.completions.clear();
             self.most_after.clear();
             self.levels.clear();
-            self.insides.lock().clear();
             self.ruled.lock().clear();
             self.readable.lock().clear();
             self.groups.clear();

@@ -1,0 +1,251 @@
+//! Canonical masks without dead ends.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::{GrammarTexts, Matcher};
+use crate::engine::Generation;
+use crate::mask::token_set::{bits, clear_bits, has_bit};
+use crate::mask::Target;
+use ffwd_automaton::{without_texts, Automaton, EngineError, Result, StateId, TextId, Threads};
+use ffwd_tokenizer::canonical::{
+    CanonicalMasks, Canonicality, Choice, Closing, Completed, Context, Language, Liveliness,
+    Liveness, Way,
+};
+use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
+
+/// The texts of a grammar after the rest of a prefix that tokens have not encoded yet.
+#[derive(Debug)]
+struct Texts<'a> {
+    automaton: &'a Automaton,
+    left: &'a [u8],
+}
+
+/// How much of the prefix is encoded, and the state of the automaton.
+type Encoded = (usize, Threads);
+
+impl Language for Texts<'_> {
+    type State = Encoded;
+    type Error = EngineError;
+
+    fn step(&self, (read, threads): &Encoded, byte: u8) -> Result<Option<Encoded>> {
+        match self.left.get(*read) {
+            Some(&next) => Ok((next == byte).then(|| (read + 1, threads.clone()))),
+            None => {
+                let next = GrammarTexts(self.automaton).step(threads, byte)?;
+                Ok(next.map(|next| (*read, next)))
+            }
+        }
+    }
+
+    fn may_come(&self, (read, threads): &Encoded, byte: u8) -> Result<bool> {
+        match self.left.get(*read) {
+            Some(&next) => Ok(next == byte),
+            None => GrammarTexts(self.automaton).may_come(threads, byte),
+        }
+    }
+
+    fn list_bytes(
+        &self,
+        (read, threads): &Encoded,
+        bytes: &mut SmallVec<[u8; 16]>,
+    ) -> Result<bool> {
+        match self.left.get(*read) {
+            Some(&next) => {
+                bytes.push(next);
+                Ok(true)
+            }
+            None => GrammarTexts(self.automaton).list_bytes(threads, bytes),
+        }
+    }
+
+    fn may_end(&self, (read, threads): &Encoded) -> Result<bool> {
+        Ok(*read == self.left.len() && GrammarTexts(self.automaton).may_end(threads)?)
+    }
+}
+
+impl Texts<'_> {
+    fn read(&self, state: &Encoded, bytes: &[u8]) -> Result<Option<Encoded>> {
+        let mut state = state.clone();
+        for &byte in bytes {
+            match self.step(&state, byte)? {
+                Some(next) => state = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(state))
+    }
+}
+
+impl Completed for Texts<'_> {
+    fn completion(&self, (read, threads): &Encoded) -> Result<Option<Vec<u8>>> {
+        let completing = self.automaton.completing();
+        let is_forgetful = |thread: &ffwd_automaton::Thread| {
+            thread.text == TextId::ANY || thread.transcript == TextId::ANY
+        };
+        let ending = match threads.iter().any(is_forgetful) {
+            true => completing.shared(threads, &[], &[])?.map(|shared| shared.ending),
+            false => completing.shortest(threads)?,
+        };
+        let Some(ending) = ending else { return Ok(None) };
+        // The text is split at a special token as at its end.
+        let length = ending.tokens.first().map_or(ending.text.len(), |&(place, _)| place);
+        Ok(Some([&self.left[*read..], &ending.text[..length]].concat()))
+    }
+}
+
+impl Matcher {
+    /// Removes from canonical tokens those after which no text of the grammar continues
+    /// canonically.
+    pub(super) fn keep_live(
+        &self,
+        masks: &CanonicalMasks,
+        canonicality: &Canonicality,
+        context: &Context,
+        row: &mut [u32],
+    ) -> Result<()> {
+        if self.terminated || self.is_in_free_text() || context.is_lost() {
+            return Ok(());
+        }
+        let (generation, state) = self.here()?;
+        let vocabulary = self.compiled.engine.vocabulary();
+        let has = |token: TokenId| !vocabulary.text(token).is_empty();
+        let choice = Choice { trie: vocabulary.trie(), has: &has };
+        let left = self.prefix_left();
+        let texts = Texts { automaton: &generation.automaton, left };
+        let mut live = Liveliness::new(canonicality, choice, &texts);
+        // While bytes of a prefix remain, the state alone does not determine the position.
+        if !left.is_empty() || masks.are_few(row) {
+            let dead = self.dead_of(&generation, state, &mut live, context, bits(row))?;
+            clear_bits(row, &dead);
+        } else {
+            let mut removed: SmallVec<[(Way, Arc<[TokenId]>); 4]> = SmallVec::new();
+            let mut targets = None;
+            let forgetful = without_texts(generation.automaton.threads(state));
+            for way in canonicality.ways(context) {
+                let key = (forgetful.clone(), way);
+                let dead = match generation.dead.get(&key) {
+                    Some(known) => known,
+                    None => {
+                        if targets.is_none() {
+                            let Generation { automaton, masker, .. } = &**generation;
+                            targets = Some(masker.targets(automaton, state)?);
+                        }
+                        let targets = targets.as_deref().unwrap_or_default();
+                        let dead = dead_in_way(masks, vocabulary, &mut live, way, targets)?;
+                        let dead: Arc<[TokenId]> = dead.into();
+                        generation.dead.keep(key, dead.clone());
+                        dead
+                    }
+                };
+                removed.push((way, dead));
+            }
+            if removed.iter().any(|(_, dead)| !dead.is_empty()) {
+                masks.remove(context, &removed, row);
+            }
+        }
+        self.compiled.settle(&generation);
+        Ok(())
+    }
+
+    /// Of some tokens in a context, those that are not live.
+    fn dead_of(
+        &self,
+        generation: &Generation,
+        state: StateId,
+        live: &mut Liveliness<'_, Texts<'_>>,
+        context: &Context,
+        tokens: impl Iterator<Item = TokenId>,
+    ) -> Result<Vec<TokenId>> {
+        let vocabulary = self.compiled.engine.vocabulary();
+        let automaton = &generation.automaton;
+        let left = self.prefix_left();
+        let mut dead = Vec::new();
+        for token in tokens {
+            let text = vocabulary.text(token);
+            let read = text.len().min(left.len());
+            let next = live.canonicality().step(context, token);
+            let (Some(next), false) = (next, text.is_empty()) else { continue };
+            let Some(threads) = automaton.walk(automaton.threads(state), &text[read..])? else {
+                continue;
+            };
+            if live.find(&(read, threads), &next)? == Liveness::Dead {
+                dead.push(token);
+            }
+        }
+        Ok(dead)
+    }
+}
+
+/// Of the tokens of a state that are read in one way, those that are not live, sorted.
+fn dead_in_way(
+    masks: &CanonicalMasks,
+    vocabulary: &Vocabulary,
+    live: &mut Liveliness<'_, Texts<'_>>,
+    way: Way,
+    targets: &[Target],
+) -> Result<Vec<TokenId>> {
+    let mut dead = Vec::new();
+    let Some(readable) = masks.in_way(way) else { return Ok(dead) };
+    let unclosable = masks.unclosable(&readable, way);
+    for target in targets {
+        let Target { threads, tokens, bitmaps } = target;
+        let state = (0, threads.clone());
+        // Those that no group decides.
+        let mut left: Vec<TokenId> = Vec::new();
+        for (next, group) in readable.groups() {
+            let any = tokens.iter().any(|&token| has_bit(group, token))
+                || bitmaps.iter().any(|bitmap| bitmap.iter().zip(group).any(|(a, b)| a & b != 0));
+            if !any {
+                continue;
+            }
+            if live.find(&state, &next)? == Liveness::Live {
+                let open = unclosable.iter().copied().filter(|&token| has_bit(group, token));
+                left.extend(open.filter(|&token| target.has(token)));
+            } else {
+                left.extend(tokens.iter().filter(|&&token| has_bit(group, token)));
+                left.extend(bitmaps.iter().flat_map(|bitmap| common(bitmap, group)));
+            }
+        }
+        let mut closed: FxHashMap<&Closing, bool> = FxHashMap::default();
+        for token in readable.unclosed().filter(|&token| target.has(token)) {
+            let Some(closing) = masks.closing(&readable, token) else {
+                left.push(token);
+                continue;
+            };
+            let is_live = match closed.get(closing) {
+                Some(&known) => known,
+                None => {
+                    let next = live.language().read(&state, vocabulary.text(closing.token))?;
+                    let is_live = match next {
+                        Some(state) => live.find(&state, &closing.next)? == Liveness::Live,
+                        None => false,
+                    };
+                    closed.insert(closing, is_live);
+                    is_live
+                }
+            };
+            if !is_live {
+                left.push(token);
+            }
+        }
+        live.dead(way, &state, &left, &mut dead)?;
+    }
+    dead.sort_unstable();
+    dead.dedup();
+    Ok(dead)
+}
+
+/// The tokens of two masks.
+fn common<'a>(one: &'a [u32], other: &'a [u32]) -> impl Iterator<Item = TokenId> + 'a {
+    one.iter().zip(other).enumerate().flat_map(|(at, (one, other))| {
+        let mut rest = one & other;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(TokenId(at as u32 * 32 + bit))
+        })
+    })
+}

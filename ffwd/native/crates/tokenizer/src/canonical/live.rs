@@ -1,0 +1,351 @@
+//! Whether some text of a language continues canonically: what keeps masks off dead ends.
+//!
+//! A token is *live* if some text that the language allows is encoded into the tokens so far, this
+//! token and others. Where a piece may begin and the language allows a character after which nothing
+//! is known of the pieces before, any text with that character shows it: each has a tokenization.
+//! Otherwise the shortest text may show it. If not, other tokens are tried, each with what shows it
+//! after them, those with few bytes first.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use crate::pretokenizer::HypothesisId;
+use crate::vocabulary::{NodeId, TokenId};
+
+use super::context::{at_a_piece, Canonicality, Context, Hypothesis, Way, Whole};
+use super::cover::{Choice, Cover, ForcedOptions, Language, Next, LIKELY_BYTES};
+
+/// A language that knows short texts.
+pub trait Completed: Language<State: Eq + Hash> {
+    /// Returns a text that ends in this state, up to its first special token; `None` if none is
+    /// found.
+    fn completion(&self, state: &Self::State) -> Result<Option<Vec<u8>>, Self::Error>;
+}
+
+/// The result of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// Some canonical tokens end the text.
+    Live,
+    /// None do.
+    Dead,
+    /// Neither is shown within the effort of a search.
+    Undecided,
+}
+
+/// How many tokens one search tries.
+const MAX_TRIED: usize = 512;
+
+/// A text, and from where in it which contexts reach its end.
+struct Ending {
+    text: Vec<u8>,
+    known: FxHashMap<(usize, Context), bool>,
+}
+
+/// Answers about one language that are kept.
+pub struct Liveliness<'a, L: Completed> {
+    canonicality: &'a Canonicality,
+    choice: Choice<'a>,
+    language: &'a L,
+    endings: FxHashMap<L::State, Option<Ending>>,
+    /// By state and the beginning of a piece.
+    anew: FxHashMap<(L::State, HypothesisId), bool>,
+    known: FxHashMap<Place<L>, Liveness>,
+}
+
+impl<L: Completed + std::fmt::Debug> std::fmt::Debug for Liveliness<'_, L> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Liveliness")
+            .field("language", self.language)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A place within a text that is spelled: the tokens that are left to try, the longest last.
+struct Spelled {
+    at: usize,
+    context: Context,
+    next: SmallVec<[(usize, TokenId); 8]>,
+}
+
+/// A state of the language, and the context of the tokens before it.
+type Place<L> = (<L as Language>::State, Context);
+
+/// Whether a token is live, with the place after it.
+type IsLive<'b, 'a, L> = dyn FnMut(&mut Liveliness<'a, L>, TokenId, Place<L>) -> Result<bool, <L as Language>::Error>
+    + 'b;
+
+type Found<L> = Result<Liveness, <L as Language>::Error>;
+
+impl<'a, L: Completed> Liveliness<'a, L> {
+    /// Starts with nothing known.
+    pub fn new(canonicality: &'a Canonicality, choice: Choice<'a>, language: &'a L) -> Self {
+        let (endings, anew, known) = Default::default();
+        Self { canonicality, choice, language, endings, anew, known }
+    }
+
+    /// Which sequences of tokens the tokenizer produces.
+    pub fn canonicality(&self) -> &'a Canonicality {
+        self.canonicality
+    }
+
+    /// The language.
+    pub fn language(&self) -> &'a L {
+        self.language
+    }
+
+    /// Whether canonical tokens after `context` encode a text that the language allows from a state
+    /// on.
+    ///
+    /// # Errors
+    /// As the language's.
+    pub fn find(&mut self, state: &L::State, context: &Context) -> Found<L> {
+        let key: Place<L> = (state.clone(), context.clone());
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        let mut seen = FxHashSet::default();
+        let found = match self.is_shown(state, context)? {
+            true => Liveness::Live,
+            false => self.search(&key, &mut seen)?,
+        };
+        if found == Liveness::Dead {
+            // A closed region: nothing in it is live.
+            self.known.extend(seen.into_iter().map(|place| (place, Liveness::Dead)));
+        }
+        self.known.insert(key, found);
+        Ok(found)
+    }
+
+    /// Whether the text may end here, or the shortest text continues canonically.
+    fn is_shown(&mut self, state: &L::State, context: &Context) -> Result<bool, L::Error> {
+        if self.canonicality.can_end(context) && self.language.may_end(state)? {
+            return Ok(true);
+        }
+        for way in self.canonicality.ways(context) {
+            if !way.goes_on && self.begins_anew(state, way.from.boundary)? {
+                return Ok(true);
+            }
+        }
+        if !self.endings.contains_key(state) {
+            let text = self.language.completion(state)?;
+            let ending = text.map(|text| Ending { text, known: FxHashMap::default() });
+            self.endings.insert(state.clone(), ending);
+        }
+        let Self { canonicality, choice, endings, .. } = self;
+        let ending = endings.get_mut(state).and_then(Option::as_mut);
+        Ok(ending.is_some_and(|ending| ending.is_spelled(canonicality, *choice, context)))
+    }
+
+    /// Whether the language allows a character with which the pieces are those of a text that begins
+    /// here. Only characters of one byte are tried.
+    fn begins_anew(&mut self, state: &L::State, from: HypothesisId) -> Result<bool, L::Error> {
+        let Some(boundaries) = self.canonicality.boundaries() else { return Ok(false) };
+        if let Some(&known) = self.anew.get(&(state.clone(), from)) {
+            return Ok(known);
+        }
+        let mut listed: SmallVec<[u8; 16]> = SmallVec::new();
+        if !self.language.list_bytes(state, &mut listed)? {
+            listed.extend(LIKELY_BYTES.iter().copied().chain(b' '..0x7F));
+        }
+        let mut found = false;
+        for byte in listed {
+            let next = boundaries.step(from, byte).filter(|_| byte < 0x80);
+            if next.is_some() && next == boundaries.step(boundaries.start(), byte) {
+                found = self.language.step(state, byte)?.is_some();
+            }
+            if found {
+                break;
+            }
+        }
+        self.anew.insert((state.clone(), from), found);
+        Ok(found)
+    }
+
+    /// Tries what comes after a place that is not shown to be live, nearest first.
+    fn search(&mut self, start: &Place<L>, seen: &mut FxHashSet<Place<L>>) -> Found<L> {
+        let canonicality = self.canonicality;
+        let mut open = VecDeque::from([start.clone()]);
+        seen.insert(start.clone());
+        let mut left = MAX_TRIED;
+        while let Some((state, context)) = open.pop_front() {
+            let after = |token| canonicality.step(&context, token);
+            let ways = canonicality.ways(&context);
+            let next = Next { after: &after, begins: &canonicality.beginnings(&ways) };
+            let tried = self.try_each(&state, &next, &mut left, &mut |this, _, place| {
+                if seen.contains(&place) {
+                    return Ok(false);
+                }
+                if this.is_shown(&place.0, &place.1)? {
+                    return Ok(true);
+                }
+                seen.insert(place.clone());
+                open.push_back(place);
+                Ok(false)
+            })?;
+            if tried != Liveness::Dead {
+                return Ok(tried);
+            }
+        }
+        Ok(Liveness::Dead)
+    }
+
+    /// Tries the tokens that may come in a state until one is live. `left`: how many may be tried.
+    fn try_each(
+        &mut self,
+        state: &L::State,
+        next: &Next<'_>,
+        left: &mut usize,
+        is_live: &mut IsLive<'_, 'a, L>,
+    ) -> Found<L> {
+        let Self { canonicality, choice, language, .. } = *self;
+        let options = ForcedOptions { look_ahead: false };
+        let cover = Cover { canonicality, choice, language, options };
+        let mut found = Ok(Liveness::Dead);
+        cover.search(next, NodeId::ROOT, state, &mut |token, context, before, byte| {
+            if !(choice.has)(token) {
+                return true;
+            }
+            if *left == 0 {
+                found = Ok(Liveness::Undecided);
+                return false;
+            }
+            *left -= 1;
+            let tried = match language.step(before, byte) {
+                Ok(Some(after)) => is_live(self, token, (after, context)),
+                Ok(None) => Ok(false),
+                Err(error) => Err(error),
+            };
+            match tried {
+                Ok(false) => return true,
+                Ok(true) => found = Ok(Liveness::Live),
+                Err(error) => found = Err(error),
+            }
+            false
+        })?;
+        found
+    }
+
+    /// Of some tokens that are read in one way and lead to one state, those after which no text
+    /// continues canonically.
+    ///
+    /// # Errors
+    /// As the language's.
+    pub fn dead(
+        &mut self,
+        way: Way,
+        state: &L::State,
+        tokens: &[TokenId],
+        dead: &mut Vec<TokenId>,
+    ) -> Result<(), L::Error> {
+        let mut by_place: FxHashMap<Hypothesis, Vec<TokenId>> = FxHashMap::default();
+        for &token in tokens {
+            let Some(context) = self.canonicality.enter(way, token) else { continue };
+            match context.hypotheses[..] {
+                [hypothesis] if context.is_between_characters() => {
+                    by_place.entry(hypothesis).or_default().push(token);
+                }
+                _ if self.find(state, &context)? == Liveness::Dead => dead.push(token),
+                _ => {}
+            }
+        }
+        for (hypothesis, tokens) in by_place {
+            dead.extend(self.dead_within(hypothesis, state, tokens)?);
+        }
+        Ok(())
+    }
+
+    /// The same for tokens with one hypothesis after them: whether one is live depends only on which
+    /// tokens may follow it within the piece.
+    fn dead_within(
+        &mut self,
+        from: Hypothesis,
+        state: &L::State,
+        mut tokens: Vec<TokenId>,
+    ) -> Result<Vec<TokenId>, L::Error> {
+        let canonicality = self.canonicality;
+        let Some(boundaries) = canonicality.boundaries() else { return Ok(Vec::new()) };
+        if canonicality.may_close(from.whole) {
+            if boundaries.can_end(from.boundary) && self.language.may_end(state)? {
+                return Ok(Vec::new());
+            }
+            for &fresh in boundaries.close(from.boundary) {
+                if self.find(state, &at_a_piece(fresh))? == Liveness::Live {
+                    return Ok(Vec::new());
+                }
+            }
+        }
+        let ways = match from.whole {
+            Whole::Alone => &[][..],
+            _ => &[Way { from, goes_on: true }],
+        };
+        let after = |token| canonicality.enter(*ways.first()?, token);
+        let next = Next { after: &after, begins: &canonicality.beginnings(ways) };
+        let mut left = MAX_TRIED;
+        let tried = self.try_each(state, &next, &mut left, &mut |this, token, place| {
+            let may_follow = |&last: &TokenId| canonicality.may_go_on(last, token);
+            if tokens.iter().any(may_follow) && this.find(&place.0, &place.1)? == Liveness::Live {
+                tokens.retain(|last| !may_follow(last));
+            }
+            Ok(tokens.is_empty())
+        })?;
+        match tried {
+            Liveness::Dead => Ok(tokens),
+            Liveness::Live | Liveness::Undecided => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Ending {
+    /// Whether canonical tokens after a context encode this text and end there.
+    fn is_spelled(
+        &mut self,
+        canonicality: &Canonicality,
+        choice: Choice<'_>,
+        context: &Context,
+    ) -> bool {
+        let mut path: Vec<Spelled> = Vec::new();
+        let mut here = Some((0, context.clone()));
+        loop {
+            if let Some((at, context)) = here.take() {
+                let known = match self.known.get(&(at, context.clone())) {
+                    Some(&known) => Some(known),
+                    None if at == self.text.len() => Some(canonicality.can_end(&context)),
+                    None => None,
+                };
+                match known {
+                    Some(true) => {
+                        let live = path.into_iter().map(|place| ((place.at, place.context), true));
+                        self.known.extend(live);
+                        return true;
+                    }
+                    Some(false) => {}
+                    None => {
+                        let mut next = SmallVec::new();
+                        canonicality.prefixes(&self.text[at..], |length, token| {
+                            if (choice.has)(token) {
+                                next.push((length, token));
+                            }
+                        });
+                        path.push(Spelled { at, context, next });
+                    }
+                }
+            }
+            let Some(place) = path.last_mut() else { return false };
+            match place.next.pop() {
+                Some((length, token)) => {
+                    let next = canonicality.step(&place.context, token);
+                    here = next.map(|next| (place.at + length, next));
+                }
+                None => {
+                    let place = path.pop().map(|place| (place.at, place.context));
+                    self.known.extend(place.map(|place| (place, false)));
+                }
+            }
+        }
+    }
+}
