@@ -48,6 +48,7 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[T]: ...
@@ -70,6 +71,7 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[T]]: ...
@@ -92,6 +94,7 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[Any]: ...
@@ -114,6 +117,7 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[Any]]: ...
@@ -135,6 +139,7 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Any:
@@ -177,6 +182,9 @@ def generate(
         tools: The tools that the chat template receives.
         template_variables: Its other variables, such as `enable_thinking`.
         report: An object that is filled with statistics, token by token if it asks for that.
+        masses: Report `log_masses` and `log_weight` of the answer: how much of the model's
+            probability the grammar allowed at each token. Costs a log-sum-exp of each row of
+            logits, and a pass over forced tokens at the end.
         should_stop: A function called after every token; the answer ends when it returns true.
         **generate_options: Options of `model.generate`: `do_sample`, `temperature`, ….
 
@@ -210,6 +218,7 @@ def generate(
         tools=tools,
         template_variables=template_variables,
         report=report,
+        masses=masses,
         should_stop=should_stop,
         **generate_options,
     )
@@ -241,6 +250,7 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[T]: ...
@@ -263,6 +273,7 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[T]]: ...
@@ -285,6 +296,7 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[Any]: ...
@@ -307,6 +319,7 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[Any]]: ...
@@ -347,6 +360,7 @@ def stream(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Stream[T]: ...
@@ -369,6 +383,7 @@ def stream(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Stream[Any]: ...

@@ -162,11 +162,13 @@ class ChatModel:
 
     def _answers(self, job: "_Job", asked: ChatOptions) -> list[Generation[Any]]:
         report = GenerationReport() if asked.report is None else asked.report
+        report.masses |= asked.masses
         limit, rows = self._run(job.starts, asked, report)
         stopped = asked.should_stop is not None and asked.should_stop()
+        masses = report.log_masses if report.masses else [None] * len(rows)
         return [
-            _generation(job, start, ids, report.stats, limit=limit, stopped=stopped)
-            for start, ids in zip(job.starts, rows, strict=True)
+            _generation(job, start, ids, report.stats, one, limit=limit, stopped=stopped)
+            for start, ids, one in zip(job.starts, rows, masses, strict=True)
         ]
 
     def _run(
@@ -179,6 +181,12 @@ class ChatModel:
                 "num_return_sequences: one answer comes for each conversation; give the "
                 "conversation as often as answers are wanted"
             )
+        config = options.get("generation_config") or self.model.generation_config
+        if report.masses and (options.get("num_beams") or config.num_beams or 1) > 1:
+            raise TypeError(
+                "masses: num_beams is larger than 1, and the text that beam search returns may "
+                "have ended before its last step; leave one of them out"
+            )
         width = max(len(start.prompt_ids) for start in starts)
         limit = self._limit(asked.max_new_tokens, width, options)
         vocabulary: Vocabulary = starts[0].vocabulary
@@ -190,6 +198,7 @@ class ChatModel:
             canonical=asked.canonical,
             streamer=options.pop("streamer", None),
             report=with_report,
+            masses=report.masses and with_report is None,
         )
         arguments["max_new_tokens"] = limit
         if asked.should_stop is not None:
@@ -212,6 +221,7 @@ class ChatModel:
         if with_report is None:
             (processor,) = arguments["logits_processor"]
             report.stats = processor.stats
+            report.log_masses[:] = processor.log_masses if report.masses else []
         return limit, [row[width:].tolist() for row in sequences]
 
     def _limit(self, given: int | None, prompt_tokens: int, options: dict[str, Any]) -> int:
@@ -286,6 +296,7 @@ def _generation(
     start: Start,
     ids: Sequence[int],
     stats: GenerationStats,
+    log_masses: Sequence[float] | None,
     *,
     limit: int,
     stopped: bool,
@@ -307,5 +318,6 @@ def _generation(
         tokens=tuple(reading.tokens),
         prompt_tokens=start.prompt_ids,
         stats=stats,
+        log_masses=None if log_masses is None else tuple(log_masses[: len(reading.tokens)]),
         _read=job.read,
     )

@@ -33,6 +33,7 @@ class ChatOptions:
     tools: Sequence[Any] | None = None
     template_variables: Mapping[str, Any] | None = None
     report: GenerationReport | None = None
+    masses: bool = False
     should_stop: Stop | None = None
     writing: WritingOptions = field(default_factory=WritingOptions)
     generate_options: Mapping[str, Any] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """The result of one call of `ffwd.generate`: the text, its value, and its statistics."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +33,9 @@ class Generation(Generic[T]):
         tokens: The generated ids, the end token and those of the reasoning included.
         prompt_tokens: The ids that the model was given.
         stats: What the call cost, with all conversations of a batch.
+        log_masses: With `masses=True` a number in nats for each of `tokens`: the log probability
+            that the model gave to all tokens that were allowed there, reasoning included. Of a
+            forced token it is its own log probability. None without `masses=True`.
 
     """
 
@@ -42,7 +46,17 @@ class Generation(Generic[T]):
     tokens: tuple[int, ...] = field(repr=False)
     prompt_tokens: tuple[int, ...] = field(repr=False)
     stats: GenerationStats
+    log_masses: tuple[float, ...] | None = field(default=None, repr=False)
     _read: Callable[[str], T] = field(repr=False, compare=False)
+
+    @property
+    def log_weight(self) -> float | None:
+        """The log importance weight of the tokens, in nats: the sum of `log_masses`.
+
+        The model's probability of the tokens, divided by that of the masked sampling that has
+        written them (without temperature and cuts). None without `masses=True`.
+        """
+        return None if self.log_masses is None else math.fsum(self.log_masses)
 
     @cached_property
     def value(self) -> T:
