@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         FastForward,
         Generation,
         GenerationReport,
+        Sampling,
         Stream,
     )
 
@@ -49,6 +50,8 @@ def generate(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[T]: ...
@@ -72,6 +75,8 @@ def generate(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[T]]: ...
@@ -95,6 +100,8 @@ def generate(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[Any]: ...
@@ -118,6 +125,8 @@ def generate(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[Any]]: ...
@@ -140,6 +149,8 @@ def generate(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Any:
@@ -185,6 +196,12 @@ def generate(
         masses: Report `log_masses` and `log_weight` of the answer: how much of the model's
             probability the grammar allowed at each token. Costs a log-sum-exp of each row of
             logits, and a pass over forced tokens at the end.
+        sampling: `"masks"` samples token by token under masks. `"weighted"` and `"smc"` sample from
+            the model given the grammar: `particles` texts at a time, of which one is drawn by its
+            importance weight; `"smc"` also ends texts of little weight, and continues others
+            instead. More texts come closer. The temperature applies; cuts, penalties and streams
+            are refused.
+        particles: The number of these texts, by default 16.
         should_stop: A function called after every token; the answer ends when it returns true.
         **generate_options: Options of `model.generate`: `do_sample`, `temperature`, ….
 
@@ -199,8 +216,11 @@ def generate(
         UnsupportedTypeError: The type has no JSON Schema.
         VocabularyError: The tokenizer cannot be read, or belongs to another model.
         FfwdError: The schema or grammar is invalid; see `ffwd.compile`.
-        TypeError: An argument has another type; the message names the accepted ones.
-        ValueError: The messages are empty, or the context has no room for an answer.
+        TypeError: An argument has another type, or does not go together with another one; the
+            message names what does.
+        NoTokenLeftError: The model gives no text of the grammar any probability.
+        ValueError: The messages are empty, the context has no room for an answer, or `sampling` or
+            `particles` has no such value.
 
     Warns:
         UnknownKeywordWarning: The schema has an unknown keyword that resembles a known one.
@@ -219,6 +239,8 @@ def generate(
         template_variables=template_variables,
         report=report,
         masses=masses,
+        sampling=sampling,
+        particles=particles,
         should_stop=should_stop,
         **generate_options,
     )
@@ -251,6 +273,8 @@ async def generate_async(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[T]: ...
@@ -274,6 +298,8 @@ async def generate_async(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[T]]: ...
@@ -297,6 +323,8 @@ async def generate_async(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[Any]: ...
@@ -320,6 +348,8 @@ async def generate_async(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[Any]]: ...
@@ -361,6 +391,8 @@ def stream(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Stream[T]: ...
@@ -384,6 +416,8 @@ def stream(
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
     masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Stream[Any]: ...

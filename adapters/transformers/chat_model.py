@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +19,12 @@ from ffwd.adapters.transformers.chat_options import ChatOptions, Stop
 from ffwd.adapters.transformers.chat_tokenizer import ChatTokenizer, Conversation, chat_tokenizer
 from ffwd.adapters.transformers.fit import end_tokens, misfit, model_width
 from ffwd.adapters.transformers.generation import FinishReason, Generation, as_schema, reader_of
+from ffwd.adapters.transformers.particles import (
+    NEUTRAL,
+    Particle,
+    Particles,
+    particle_generate,
+)
 from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
 from ffwd.adapters.transformers.stream import Stream
 from ffwd.adapters.transformers.structured import Structured
@@ -80,6 +87,11 @@ class ChatModel:
         if several:
             raise TypeError("a stream is of one conversation; ffwd.generate takes several")
         asked = ChatOptions.of(options, self.model)
+        if asked.sampling != "masks":
+            raise TypeError(
+                f"sampling={asked.sampling!r} chooses one of several whole texts, so there is "
+                "nothing to stream; call ffwd.generate"
+            )
         job = self._job(conversations, schema, asked)
 
         def answer(streamer: BaseStreamer, stopped: Stop) -> Generation[Any]:
@@ -163,6 +175,8 @@ class ChatModel:
     def _answers(self, job: "_Job", asked: ChatOptions) -> list[Generation[Any]]:
         report = GenerationReport() if asked.report is None else asked.report
         report.masses |= asked.masses
+        if asked.sampling != "masks":
+            return self._drawn(job, asked, report)
         limit, rows = self._run(job.starts, asked, report)
         stopped = asked.should_stop is not None and asked.should_stop()
         masses = report.log_masses if report.masses else [None] * len(rows)
@@ -171,10 +185,44 @@ class ChatModel:
             for start, ids, one in zip(job.starts, rows, masses, strict=True)
         ]
 
+    def _drawn(
+        self, job: "_Job", asked: ChatOptions, report: GenerationReport
+    ) -> list[Generation[Any]]:
+        """Return answers that are drawn by weight, one after the other."""
+        drawn = [Particles() for _ in job.starts]
+        total = GenerationStats()
+        limit = 0
+        for start, found in zip(job.starts, drawn, strict=True):
+            limit, _ = self._run([start], asked, report, found)
+            total += report.stats
+        report.stats = total
+        report.log_masses[:] = [found.log_masses[found.chosen] for found in drawn]
+        stopped = asked.should_stop is not None and asked.should_stop()
+        made = []
+        for start, found, masses in zip(job.starts, drawn, report.log_masses, strict=True):
+            ids = found.tokens[found.chosen]
+            one = _generation(job, start, ids, total, masses, limit=limit, stopped=stopped)
+            text = partial(_text_of, start, job.wrapped)
+            particles = tuple(
+                Particle(tokens=tokens, log_weight=weight, probability=share, _text=text)
+                for tokens, weight, share in zip(
+                    found.tokens, found.log_weights, found.shares, strict=True
+                )
+            )
+            made.append(replace(one, particles=particles, log_evidence=found.log_evidence))
+        return made
+
     def _run(
-        self, starts: list[Start], asked: ChatOptions, report: GenerationReport
+        self,
+        starts: list[Start],
+        asked: ChatOptions,
+        report: GenerationReport,
+        found: Particles | None = None,
     ) -> tuple[int, list[list[int]]]:
-        """Generate; return the token limit, and the ids of each row after its prompt."""
+        """Generate; return the token limit, and the ids of each row after its prompt.
+
+        With `found` there is one row, and it is drawn from the texts that are put there.
+        """
         options = dict(asked.generate_options)
         if options.get("num_return_sequences", 1) > 1:
             raise TypeError(
@@ -201,6 +249,17 @@ class ChatModel:
             masses=report.masses and with_report is None,
         )
         arguments["max_new_tokens"] = limit
+        if found is not None:
+            arguments = {
+                **NEUTRAL,
+                **{name: one for name, one in arguments.items() if name != "complete"},
+                "custom_generate": particle_generate,
+                "do_sample": True,
+                "grammar": starts[0],
+                "number": asked.number,
+                "resample": asked.sampling == "smc",
+                "found": found,
+            }
         if asked.should_stop is not None:
             criteria = options.pop("stopping_criteria", None) or []
             options["stopping_criteria"] = StoppingCriteriaList(
@@ -289,6 +348,12 @@ def _conversations(
         return several, True
     one: Any = list(messages)
     return [one], False
+
+
+def _text_of(start: Start, wrapped: bool, tokens: Sequence[int]) -> str:
+    reading = Reading(start, wrapped=wrapped)
+    reading.add(tokens, finish=True)
+    return reading.text
 
 
 def _generation(

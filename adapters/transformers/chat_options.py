@@ -4,15 +4,17 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from transformers import GenerationConfig
 
 from ffwd.adapters.transformers.fast_forward import FastForward
+from ffwd.adapters.transformers.particles import NEUTRAL, Sampling
 from ffwd.adapters.transformers.report import GenerationReport
 from ffwd.grammar import Writing, WritingOptions
 
 Stop = Callable[[], bool]
+_PARTICLES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,8 @@ class ChatOptions:
     template_variables: Mapping[str, Any] | None = None
     report: GenerationReport | None = None
     masses: bool = False
+    sampling: Sampling = "masks"
+    particles: int | None = None
     should_stop: Stop | None = None
     writing: WritingOptions = field(default_factory=WritingOptions)
     generate_options: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +56,48 @@ class ChatOptions:
         writing = {name: one for name, one in given.items() if name in options and one is not None}
         others = {name: one for name, one in given.items() if name not in names | options}
         _check_spelling(others, names | options, model)
-        return cls(**own, writing=cast(WritingOptions, writing), generate_options=others)
+        made = cls(**own, writing=cast(WritingOptions, writing), generate_options=others)
+        made._check_sampling()
+        return made
+
+    @property
+    def number(self) -> int:
+        """How many texts an answer is drawn from."""
+        if self.sampling == "masks":
+            return 1
+        return _PARTICLES if self.particles is None else self.particles
+
+    def _check_sampling(self) -> None:
+        if self.sampling not in get_args(Sampling):
+            known = ", ".join(map(repr, get_args(Sampling)))
+            raise ValueError(f"sampling is {self.sampling!r}: give one of {known}")
+        if self.sampling == "masks":
+            if self.particles is not None:
+                raise TypeError("particles is for sampling='weighted' and sampling='smc'")
+            return
+        if isinstance(self.particles, bool) or not isinstance(self.particles, int | None):
+            raise TypeError(f"particles is {self.particles!r}: give a number of texts")
+        if self.number < 1:
+            raise ValueError(f"particles is {self.particles}: give at least 1")
+        how = f"sampling={self.sampling!r}"
+        if self.fast_forward is False:
+            raise TypeError(f"fast_forward=False: {how} has a decoding loop of its own")
+        if not self.complete:
+            raise TypeError(f"complete=False: {how} weighs whole texts")
+        if self.report is not None and (self.report.trace or self.report.record):
+            raise TypeError(f"report: {how} has no trace and no recordings; ask for `stats` alone")
+        given = self.generate_options
+        config = given.get("generation_config")
+        for name, neutral in NEUTRAL.items():
+            value = given.get(name, getattr(config, name, None))
+            if value not in (None, neutral):
+                raise TypeError(
+                    f"{name}={value}: {how} draws from the model's whole distribution, which this "
+                    f"would change; leave it out, or give {name}={neutral}"
+                )
+        for name, value in (("do_sample", True), ("num_beams", 1), ("streamer", None)):
+            if given.get(name, value) != value:
+                raise TypeError(f"{name}={given[name]!r}: {how} samples several texts at a time")
 
 
 def _check_spelling(others: Mapping[str, Any], own: set[str], model: Any) -> None:

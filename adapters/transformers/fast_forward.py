@@ -5,7 +5,7 @@ It has no model. `ForcedRows` owns the ids, the matchers, the masks and the stop
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -361,6 +361,33 @@ class ForcedRows:
             for row in rows:
                 self._recorders[row].masked(self.mask.bits(row), (ended - begun) // len(rows))
             self._recording_nanoseconds += time.perf_counter_ns() - ended
+
+    def select(self, indices: Sequence[int]) -> None:
+        """Replace the rows by copies of some of them. Masks are not filled afterwards."""
+        taken: set[int] = set()
+        rows = []
+        for index in indices:
+            row = self._rows[index]
+            rows.append(replace(row, matcher=row.matcher.fork()) if index in taken else row)
+            taken.add(index)
+        self._rows = rows
+        self._ids = self._ids[list(indices)]
+        if self.masses is not None:
+            self.masses.rows = [list(self.masses.rows[index]) for index in indices]
+        if self.mask.rows != len(rows):
+            self.mask = ScoreMask(self._vocabulary, len(rows))
+
+    def finish(self, rows: Sequence[int]) -> None:
+        """End rows where they are."""
+        for row in rows:
+            self._rows[row].finished = True
+
+    def generated(self) -> list[tuple[int, ...]]:
+        """Return the ids of each row after its prompt."""
+        return [
+            tuple(self._ids[index, self._prompt_length : row.length].tolist())
+            for index, row in enumerate(self._rows)
+        ]
 
     def sequences(self) -> torch.Tensor:
         """Return prompt and generated ids: [rows, longest], padded on the right."""

@@ -105,12 +105,12 @@ def fast_forward_generate(
     """
     if grammar is None:
         raise ValueError("fast_forward_generate needs grammar=")
-    _check_options(model, logits_processor, generation_config)
+    check_options(model, logits_processor, generation_config)
     count = input_ids.shape[0]
     if token_streamer is not None and count > 1:
         raise UnsupportedGenerationError("token_streamer", f"{count} rows, streamers take one")
     batch = GrammarBatch(grammar)
-    pad_token = _pad_token(generation_config, batch)
+    pad_token = pad_token_of(generation_config, batch)
     chunked = ChunkedModel(model, input_ids, model_kwargs, pad_token=pad_token)
     grammars = batch.of_rows(count)
     recorders = None
@@ -126,7 +126,7 @@ def fast_forward_generate(
         stops=TokenStops(stopping_criteria, input_ids.device),
         options=fast_forward or FastForward(),
         canonical=canonical,
-        max_tokens=_max_tokens(generation_config, input_ids) if complete else None,
+        max_tokens=most_tokens(generation_config, input_ids) if complete else None,
         pad_token=pad_token,
         trace=report.tokens if report is not None and report.trace else None,
         recorders=recorders,
@@ -191,7 +191,7 @@ def _decode(
             break
         scores, lost = _process(logits, rows, active, processors)
         rows.note_scores(active, logits, scores)
-        chosen = _choose(scores, lost, do_sample=do_sample)
+        chosen = choose(scores, lost, do_sample=do_sample)
         if _LOST in chosen:
             raise NoTokenLeftError(row=active[chosen.index(_LOST)])
         if _NOT_A_NUMBER in chosen:
@@ -213,7 +213,7 @@ def _next_logits(
     return chunked.float32(kept[:, -1])
 
 
-def _choose(scores: torch.Tensor, lost: torch.Tensor, *, do_sample: bool) -> list[int]:
+def choose(scores: torch.Tensor, lost: torch.Tensor, *, do_sample: bool) -> list[int]:
     """Return the next token of each row, or why it has none.
 
     The device is asked once, for everything: each question would wait until it is done.
@@ -289,13 +289,15 @@ def _recorder(
     )
 
 
-def _max_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:
+def most_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:
+    """Return how many tokens a row may have."""
     # `generate` has made one of `max_new_tokens` and `max_length`.
     longest = generation_config.max_length
     return None if longest is None else max(int(longest) - input_ids.shape[1], 0)
 
 
-def _pad_token(generation_config: Any, batch: GrammarBatch) -> int:
+def pad_token_of(generation_config: Any, batch: GrammarBatch) -> int:
+    """Return the id that fills ended rows."""
     pad_token = generation_config.pad_token_id
     if pad_token is None:
         # The end token pads, as in `generate`.
@@ -303,7 +305,7 @@ def _pad_token(generation_config: Any, batch: GrammarBatch) -> int:
     return int(pad_token)
 
 
-def _check_options(model: Any, processors: LogitsProcessorList, config: Any) -> None:
+def check_options(model: Any, processors: LogitsProcessorList, config: Any) -> None:
     """Refuse by name what this loop would otherwise ignore."""
     if model.config.is_encoder_decoder:
         raise UnsupportedGenerationError("encoder-decoder models", "decoder-only models")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from ffwd import Grammar, JsonSchema, ParseError, TruncatedError, TypedSchema
+from ffwd.adapters.transformers.particles import Particle
 from ffwd.adapters.transformers.report import GenerationStats
 from ffwd.grammar import WritingOptions
 
@@ -36,6 +37,11 @@ class Generation(Generic[T]):
         log_masses: With `masses=True` a number in nats for each of `tokens`: the log probability
             that the model gave to all tokens that were allowed there, reasoning included. Of a
             forced token it is its own log probability. None without `masses=True`.
+        particles: With `sampling="weighted"` or `"smc"` the texts that the answer was drawn from,
+            with their weights.
+        log_evidence: With these, the log of the mean weight, in nats: an unbiased estimate of how
+            probable the model's text is one of the grammar. Masks are of whole texts within
+            `max_new_tokens`, so only these count.
 
     """
 
@@ -47,6 +53,8 @@ class Generation(Generic[T]):
     prompt_tokens: tuple[int, ...] = field(repr=False)
     stats: GenerationStats
     log_masses: tuple[float, ...] | None = field(default=None, repr=False)
+    particles: tuple[Particle, ...] = field(default=(), repr=False)
+    log_evidence: float | None = field(default=None, repr=False)
     _read: Callable[[str], T] = field(repr=False, compare=False)
 
     @property

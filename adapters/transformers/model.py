@@ -69,11 +69,10 @@ class ChunkedModel:
         self._prompt_mask = None if attention_mask is None else attention_mask.cpu()
         config = model.config.get_text_config(decoder=True)
         # Other kinds of attention, and positions by ALiBi, take masks of two axes.
-        self._ready_masks = (
-            rows > 1
-            and getattr(config, "_attn_implementation", None) == "sdpa"
-            and not getattr(config, "alibi", False)
+        self._makes_masks = getattr(config, "_attn_implementation", None) == "sdpa" and not getattr(
+            config, "alibi", False
         )
+        self._ready_masks = self._makes_masks and rows > 1
         self.forward_passes = 0
 
     def logits(self, pending: list[torch.Tensor]) -> torch.Tensor:
@@ -120,6 +119,22 @@ class ChunkedModel:
         logits = self._forward(ids, self._whole_mask(mask, holes), positions, keep)
         self.forward_passes += 1
         return logits[:, -keep:]
+
+    def select(self, indices: list[int]) -> None:
+        """Replace the rows by copies of some of them, after the first pass.
+
+        Raises:
+            UnsupportedGenerationError: The model supports one row only.
+
+        """
+        if len(indices) > 1:
+            _check_batch(self.cache, self._takes_positions)
+        rows = torch.tensor(indices, device=self._device)
+        self.cache.batch_select_indices(rows)
+        if self._cache_mask is not None:
+            self._cache_mask = self._cache_mask[rows]
+        self._next_positions = [self._next_positions[index] for index in indices]
+        self._ready_masks = self._makes_masks and len(indices) > 1
 
     def _whole_mask(self, chunk: torch.Tensor, holes: bool) -> torch.Tensor | None:
         """Append the chunk's columns to the mask of the cache."""

@@ -1,6 +1,6 @@
 """Counters of one `generate()` call."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from ffwd.view import Recording
 
@@ -24,6 +24,10 @@ class GenerationStats:
     forced_tokens: int = 0
     masks: int = 0
     mask_nanoseconds: int = 0
+
+    def __add__(self, other: "GenerationStats") -> "GenerationStats":
+        names = (each.name for each in fields(self))
+        return GenerationStats(**{n: getattr(self, n) + getattr(other, n) for n in names})
 
 
 @dataclass(frozen=True, kw_only=True)
