@@ -62,7 +62,7 @@ class ChatOptions:
 
     @property
     def number(self) -> int:
-        """How many texts an answer is drawn from."""
+        """The number of texts that are written for an answer."""
         if self.sampling == "masks":
             return 1
         return _PARTICLES if self.particles is None else self.particles

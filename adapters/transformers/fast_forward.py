@@ -331,7 +331,7 @@ class ForcedRows:
     def note_masses(
         self, active: Sequence[int], total: torch.Tensor | None, masked: torch.Tensor
     ) -> None:
-        """Note the masses of the next tokens of the active rows, where they are asked for.
+        """Note the masses of the next tokens of the active rows, with `masses` only.
 
         Args:
             active: The rows that a token is chosen for.

@@ -52,7 +52,7 @@ RESAMPLE_BELOW = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Particle:
-    """One of the weighted texts that `ffwd.generate(sampling=…)` has drawn its answer from.
+    """One of the weighted texts behind an answer of `ffwd.generate(sampling=…)`.
 
     Attributes:
         tokens: The generated ids, the end token included.
@@ -74,7 +74,7 @@ class Particle:
 
 @dataclass
 class Particles:
-    """What `particle_generate` has found.
+    """The texts of `particle_generate`, and their weights.
 
     Attributes:
         tokens: Of each text.

@@ -23,7 +23,7 @@ class Row:
 
     `refused` is the first token that the grammar rejected. Later tokens are not matched.
     `ended` says whether the end token has been accepted; tokens after it are padding.
-    `log_masses` has a number for each token, and one for the next token, if they are asked for.
+    `log_masses` has a number for each token and one for the next token, or is empty.
     """
 
     matcher: Matcher
