@@ -42,6 +42,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -67,6 +69,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -92,6 +96,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -117,6 +123,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -141,6 +149,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -184,6 +194,10 @@ def generate(
             Without it the answer may be truncated, and then has no `value`.
         reasoning: Let the model reason before it answers, between `<think>` and `</think>`. It
             always does if the chat template opens its reasoning.
+        reasoning_tokens: Let the model reason first in any case, in at most this number of tokens.
+        draft_tokens: Let the model first answer freely, in at most this number of tokens. The
+            draft becomes a message of the conversation, the user's last message is repeated, and
+            the answer follows. It takes a second prompt, and is not for streams.
         whitespace: The whitespace in JSON, for a schema; see `ffwd.json_schema`.
         property_order: The order of properties; see `ffwd.json_schema`, whose other options except
             `registry` are accepted too, such as `numbers`.
@@ -219,8 +233,8 @@ def generate(
         TypeError: An argument has another type, or does not go together with another one; the
             message names what does.
         NoTokenLeftError: The model gives no text of the grammar any probability.
-        ValueError: The messages are empty, the context has no room for an answer, or `sampling` or
-            `particles` has no such value.
+        ValueError: The messages are empty, the context has no room for an answer, or `sampling`,
+            `particles`, `reasoning_tokens` or `draft_tokens` has no such value.
 
     Warns:
         UnknownKeywordWarning: The schema has an unknown keyword that resembles a known one.
@@ -231,6 +245,8 @@ def generate(
         max_new_tokens=max_new_tokens,
         complete=complete,
         reasoning=reasoning,
+        reasoning_tokens=reasoning_tokens,
+        draft_tokens=draft_tokens,
         whitespace=whitespace,
         property_order=property_order,
         canonical=canonical,
@@ -265,6 +281,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -290,6 +308,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -315,6 +335,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -340,6 +362,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -383,6 +407,8 @@ def stream(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -408,6 +434,8 @@ def stream(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,

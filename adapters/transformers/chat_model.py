@@ -78,7 +78,10 @@ class ChatModel:
         """Return the model's answer; the options are those of `ffwd.generate`."""
         conversations, several = _conversations(messages)
         asked = ChatOptions.of(options, self.model)
-        made = self._answers(self._job(conversations, schema, asked), asked)
+        if asked.draft_tokens is None:
+            made = self._answers(self._job(conversations, schema, asked), asked)
+        else:
+            made = self._after_drafts(conversations, schema, asked)
         return made if several else made[0]
 
     def stream(self, messages: Conversation, schema: Any, **options: Any) -> Stream[Any]:
@@ -92,6 +95,8 @@ class ChatModel:
                 f"sampling={asked.sampling!r} chooses one of several whole texts, so there is "
                 "nothing to stream; call ffwd.generate"
             )
+        if asked.draft_tokens is not None:
+            raise TypeError("draft_tokens: a draft is not streamed; call ffwd.generate")
         job = self._job(conversations, schema, asked)
 
         def answer(streamer: BaseStreamer, stopped: Stop) -> Generation[Any]:
@@ -154,6 +159,8 @@ class ChatModel:
             for conversation in conversations
         ]
         read = reader_of(grammar)
+        if asked.reasoning_tokens is not None:
+            return self._reasoning_job(prompts, grammar, asked.reasoning_tokens)
         # If a prompt ends within the reasoning, the start itself waits for its close.
         wrapped = asked.reasoning and not any(
             isinstance(prompt, Prompt) and prompt.thinking is not None for prompt in prompts
@@ -166,11 +173,62 @@ class ChatModel:
             return _Job([self._texts.start(prompt, grammar) for prompt in prompts], read, False)
         if wrapped:
             grammar = ffwd.reasoning(ffwd.capture(ANSWER, grammar), optional=True)
+        compiled = self._texts.compile(grammar, self._ends(prompts))
+        return _Job([self._texts.start(prompt, compiled) for prompt in prompts], read, wrapped)
+
+    def _reasoning_job(
+        self,
+        prompts: Sequence[Prompt | tuple[int, ...]],
+        grammar: Grammar | CompiledGrammar,
+        most: int,
+    ) -> "_Job":
+        """Return answers that begin with bounded reasoning."""
+        if isinstance(grammar, CompiledGrammar):
+            raise TypeError(
+                "reasoning_tokens needs a grammar that is not compiled, or ffwd.reasoning(…)"
+            )
+        ends = self._ends(prompts)
+        answer = ffwd.capture(ANSWER, grammar)
+        starts = []
+        for prompt in prompts:
+            thinking = prompt.thinking if isinstance(prompt, Prompt) else None
+            if thinking is None:
+                whole = ffwd.reasoning(answer, max_tokens=most)
+            else:
+                close = thinking.closed_by.strip()
+                whole = ffwd.reasoning(answer, max_tokens=most, opened=True, close=close)
+            compiled = self._texts.compile(whole, ends)
+            starts.append(self._texts.start(prompt, compiled, reasoning_in_grammar=True))
+        return _Job(starts, reader_of(grammar), True)
+
+    def _ends(self, prompts: Sequence[Prompt | tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the tokens that may end an answer to these prompts."""
         ends = {*self._texts.tokenizer.eos_token_ids, *end_tokens(self.model.generation_config)}
         for prompt in prompts:
             ends |= set(prompt.end_token_ids) if isinstance(prompt, Prompt) else set()
-        compiled = self._texts.compile(grammar, tuple(sorted(ends)))
-        return _Job([self._texts.start(prompt, compiled) for prompt in prompts], read, wrapped)
+        return tuple(sorted(ends))
+
+    def _after_drafts(
+        self, conversations: Sequence[Conversation], schema: Any, asked: ChatOptions
+    ) -> list[Generation[Any]]:
+        """Return answers to conversations that have a free answer to the same question."""
+        for conversation in conversations:
+            if isinstance(conversation, str) or conversation[-1].get("role") != "user":
+                raise TypeError(
+                    "draft_tokens: the draft answers the user's last message; give messages, the "
+                    "last one of the user"
+                )
+        free = asked.of_draft
+        drafts = self._answers(self._job(conversations, ffwd.any_text(), free), free)
+        extended: list[Conversation] = [
+            [*conversation, {"role": "assistant", "content": draft.text}, conversation[-1]]
+            for conversation, draft in zip(conversations, drafts, strict=True)
+        ]
+        made = self._answers(self._job(extended, schema, asked), asked)
+        return [
+            replace(one, draft=draft.text, stats=one.stats + draft.stats)
+            for one, draft in zip(made, drafts, strict=True)
+        ]
 
     def _answers(self, job: "_Job", asked: ChatOptions) -> list[Generation[Any]]:
         report = GenerationReport() if asked.report is None else asked.report

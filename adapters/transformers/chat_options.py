@@ -30,6 +30,8 @@ class ChatOptions:
     max_new_tokens: int | None = None
     complete: bool = True
     reasoning: bool = False
+    reasoning_tokens: int | None = None
+    draft_tokens: int | None = None
     canonical: bool = False
     fast_forward: bool | FastForward = True
     tools: Sequence[Any] | None = None
@@ -58,7 +60,27 @@ class ChatOptions:
         _check_spelling(others, names | options, model)
         made = cls(**own, writing=cast(WritingOptions, writing), generate_options=others)
         made._check_sampling()
+        for name in ("reasoning_tokens", "draft_tokens"):
+            most = getattr(made, name)
+            if isinstance(most, bool) or not isinstance(most, int | None):
+                raise TypeError(f"{name} is {most!r}: give a number of tokens")
+            if most is not None and most < 1:
+                raise ValueError(f"{name} is {most}: give at least 1, or leave it out")
         return made
+
+    @property
+    def of_draft(self) -> "ChatOptions":
+        """The options of a draft: free text, under masks that allow all of it."""
+        given = {name: one for name, one in self.generate_options.items() if name != "streamer"}
+        return ChatOptions(
+            max_new_tokens=self.draft_tokens,
+            complete=False,
+            fast_forward=self.fast_forward,
+            tools=self.tools,
+            template_variables=self.template_variables,
+            should_stop=self.should_stop,
+            generate_options=given,
+        )
 
     @property
     def number(self) -> int:

@@ -31,6 +31,7 @@ class Generation(Generic[T]):
         complete: Whether the text is whole: one that the grammar allows.
         finish_reason: Why it ended there.
         reasoning: What the model wrote before its answer.
+        draft: With `draft_tokens` the free answer that the model wrote first.
         tokens: The generated ids, the end token and those of the reasoning included.
         prompt_tokens: The ids that the model was given.
         stats: What the call cost, with all conversations of a batch.
@@ -49,6 +50,7 @@ class Generation(Generic[T]):
     complete: bool
     finish_reason: FinishReason
     reasoning: str = ""
+    draft: str | None = field(default=None, repr=False)
     tokens: tuple[int, ...] = field(repr=False)
     prompt_tokens: tuple[int, ...] = field(repr=False)
     stats: GenerationStats
