@@ -212,19 +212,16 @@ class ChatModel:
         self, conversations: Sequence[Conversation], schema: Any, asked: ChatOptions
     ) -> list[Generation[Any]]:
         """Return answers to conversations that have a free answer to the same question."""
-        for conversation in conversations:
-            if isinstance(conversation, str) or conversation[-1].get("role") != "user":
-                raise TypeError(
-                    "draft_tokens: the draft answers the user's last message; give messages, the "
-                    "last one of the user"
-                )
         free = asked.of_draft
+        asking = [_last_of_user(conversation) for conversation in conversations]
         drafts = self._answers(self._job(conversations, ffwd.any_text(), free), free)
         extended: list[Conversation] = [
-            [*conversation, {"role": "assistant", "content": draft.text}, conversation[-1]]
-            for conversation, draft in zip(conversations, drafts, strict=True)
+            [*before, last, {"role": "assistant", "content": draft.text}, last]
+            for (before, last), draft in zip(asking, drafts, strict=True)
         ]
         made = self._answers(self._job(extended, schema, asked), asked)
+        if asked.report is not None:
+            asked.report.stats += drafts[0].stats
         return [
             replace(one, draft=draft.text, stats=one.stats + draft.stats)
             for one, draft in zip(made, drafts, strict=True)
@@ -406,6 +403,18 @@ def _conversations(
         return several, True
     one: Any = list(messages)
     return [one], False
+
+
+def _last_of_user(
+    conversation: Conversation,
+) -> tuple[Sequence[Mapping[str, Any]], Mapping[str, Any]]:
+    """Return the messages before the user's last one, and that one."""
+    if isinstance(conversation, str) or not conversation or conversation[-1].get("role") != "user":
+        raise TypeError(
+            "draft_tokens: the draft answers the user's last message; give messages, the last one "
+            "of the user"
+        )
+    return conversation[:-1], conversation[-1]
 
 
 def _text_of(start: Start, wrapped: bool, tokens: Sequence[int]) -> str:

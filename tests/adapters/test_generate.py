@@ -581,6 +581,12 @@ def test_a_draft_is_in_the_conversation(model, talking):
         plain = ffwd.generate(model, talking, again, Order, **options)
         assert (plain.tokens, plain.prompt_tokens) == (one.tokens, one.prompt_tokens)
         assert plain.draft is None
+    report = GenerationReport()
+    one = ffwd.generate(
+        model, talking, MESSAGES, Order, draft_tokens=9, report=report, masses=True, **options
+    )
+    assert one.stats == report.stats
+    assert len(one.log_masses) == len(one.tokens) < one.stats.tokens
     both = ffwd.generate(
         model, talking, MESSAGES, Order, draft_tokens=3, reasoning_tokens=3, sampling="smc",
         particles=2, **options,
@@ -598,6 +604,7 @@ def test_a_draft_is_in_the_conversation(model, talking):
         ({"draft_tokens": True}, TypeError, "draft_tokens is True"),
         ({"draft_tokens": -1}, ValueError, "at least 1"),
         ({"draft_tokens": 3, "messages": "Ada"}, TypeError, "the last one of the user"),
+        ({"draft_tokens": 3, "messages": [[]]}, TypeError, "the last one of the user"),
         (
             {"draft_tokens": 3, "messages": [*MESSAGES, {"role": "assistant", "content": "x"}]},
             TypeError,

@@ -15,6 +15,7 @@ from ffwd.model.texts import TASKS, Example, Words
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "masks": {},
+    "reasoning=True": {"reasoning": True},
     "reasoning_tokens=48": {"reasoning_tokens": 48},
     "draft_tokens=64": {"draft_tokens": 64},
     "sampled": {"do_sample": True},
