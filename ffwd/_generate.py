@@ -210,11 +210,12 @@ def generate(
         masses: Report `log_masses` and `log_weight` of the answer: how much of the model's
             probability the grammar allowed at each token. Costs a log-sum-exp of each row of
             logits, and a pass over forced tokens at the end.
-        sampling: `"masks"` samples token by token under masks. `"weighted"` and `"smc"` sample from
-            the model given the grammar: `particles` texts at a time, of which one is drawn by its
-            importance weight; `"smc"` also ends texts of little weight, and continues others
-            instead. More texts come closer. The temperature applies; cuts, penalties and streams
-            are refused.
+        sampling: `"masks"` samples token by token under masks. The others sample from the model
+            given the grammar: of `particles` texts one is drawn by its importance weight.
+            `"weighted"` writes them in one batch, `"smc"` also ends texts of little weight and
+            continues others instead, and `"adaptive"` writes them one after the other and learns
+            what to avoid. More texts come closer. The temperature applies; cuts, penalties and
+            streams are refused.
         particles: The number of these texts, by default 16.
         should_stop: A function called after every token; the answer ends when it returns true.
         **generate_options: Options of `model.generate`: `do_sample`, `temperature`, ….

@@ -312,7 +312,7 @@ class ChatModel:
                 "do_sample": True,
                 "grammar": starts[0],
                 "number": asked.number,
-                "resample": asked.sampling == "smc",
+                "sampling": asked.sampling,
                 "found": found,
             }
         if asked.should_stop is not None:

@@ -95,7 +95,7 @@ class ChatOptions:
             raise ValueError(f"sampling is {self.sampling!r}: give one of {known}")
         if self.sampling == "masks":
             if self.particles is not None:
-                raise TypeError("particles is for sampling='weighted' and sampling='smc'")
+                raise TypeError("particles is for sampling='weighted', 'smc' and 'adaptive'")
             return
         if isinstance(self.particles, bool) or not isinstance(self.particles, int | None):
             raise TypeError(f"particles is {self.particles!r}: give a number of texts")

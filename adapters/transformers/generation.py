@@ -38,8 +38,8 @@ class Generation(Generic[T]):
         log_masses: With `masses=True` a number in nats for each of `tokens`: the log probability
             that the model gave to all tokens that were allowed there, reasoning included. Of a
             forced token it is its own log probability. None without `masses=True`.
-        particles: With `sampling="weighted"` or `"smc"` the texts that the answer was drawn from,
-            with their weights.
+        particles: With a `sampling` other than `"masks"` the texts behind the answer, with their
+            weights.
         log_evidence: With these, the log of the mean weight, in nats: an unbiased estimate of how
             probable the model's text is one of the grammar. Masks are of whole texts within
             `max_new_tokens`, so only these count.

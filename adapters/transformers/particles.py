@@ -18,6 +18,7 @@ from transformers import LogitsProcessorList, StoppingCriteriaList
 from transformers.generation.logits_process import MinPLogitsWarper, TemperatureLogitsWarper
 
 from ffwd.adapters.logits import to_device
+from ffwd.adapters.transformers.adaptive import Tree
 from ffwd.adapters.transformers.errors import NoTokenLeftError, UnsupportedGenerationError
 from ffwd.adapters.transformers.fast_forward import FastForward, ForcedRows, TokenStops
 from ffwd.adapters.transformers.generate import (
@@ -27,13 +28,14 @@ from ffwd.adapters.transformers.generate import (
     pad_token_of,
 )
 from ffwd.adapters.transformers.masses import Masses, log_total
-from ffwd.adapters.transformers.model import ChunkedModel
+from ffwd.adapters.transformers.model import CACHE, ChunkedModel
 from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
 from ffwd.adapters.transformers.rows import GrammarBatch, GrammarOrStart
 
-Sampling = Literal["masks", "weighted", "smc"]
-"""How `ffwd.generate` samples: under masks; so, several times, and one of them drawn by weight; or
-that with resampling, which is sequential Monte Carlo."""
+Sampling = Literal["masks", "weighted", "smc", "adaptive"]
+"""How `ffwd.generate` samples: under masks; so, several times, and one of them drawn by weight;
+that with resampling, which is sequential Monte Carlo; or one text after the other, each of which
+learns from those before."""
 
 NEUTRAL: Mapping[str, float] = {
     "top_k": 0,
@@ -110,7 +112,7 @@ def particle_generate(
     *,
     grammar: GrammarOrStart,
     number: int,
-    resample: bool,
+    sampling: Sampling,
     found: Particles,
     report: GenerationReport,
     fast_forward: FastForward | None = None,
@@ -129,7 +131,7 @@ def particle_generate(
         generation_config: As `generate` prepares it.
         grammar: The grammar, or the `Start` after the prompt.
         number: How many texts.
-        resample: Whether texts of little weight are replaced.
+        sampling: How they are sampled.
         found: Receives the texts and their weights.
         report: Receives the counters, of all texts.
         fast_forward: The options of forcing.
@@ -148,36 +150,64 @@ def particle_generate(
     check_options(model, logits_processor, generation_config)
     batch = GrammarBatch(grammar)
     pad_token = pad_token_of(generation_config, batch)
-    chunked = ChunkedModel(model, input_ids, model_kwargs, pad_token=pad_token)
-    rows = ForcedRows(
-        [grammar],
-        input_ids,
-        vocabulary=batch.vocabulary,
-        stops=TokenStops(stopping_criteria, input_ids.device),
-        options=fast_forward or FastForward(),
-        canonical=canonical,
-        max_tokens=most_tokens(generation_config, input_ids),
-        pad_token=pad_token,
-        trace=None,
-        masses=Masses(1),
-    )
-    rows.mark_prompt_in_cache(chunked.cached)
-    try:
-        weights = _decode(chunked, rows, number=number, resample=resample, heat=heat)
-    finally:
-        report.stats = GenerationStats(
+    report.stats = GenerationStats()
+
+    def begin(cache: Any = None) -> tuple[ChunkedModel, ForcedRows]:
+        kwargs = model_kwargs if cache is None else {**model_kwargs, CACHE: cache}
+        chunked = ChunkedModel(model, input_ids, kwargs, pad_token=pad_token)
+        rows = ForcedRows(
+            [grammar],
+            input_ids,
+            vocabulary=batch.vocabulary,
+            stops=TokenStops(stopping_criteria, input_ids.device),
+            options=fast_forward or FastForward(),
+            canonical=canonical,
+            max_tokens=most_tokens(generation_config, input_ids),
+            pad_token=pad_token,
+            trace=None,
+            masses=Masses(1),
+        )
+        rows.mark_prompt_in_cache(chunked.cached)
+        return chunked, rows
+
+    def end(chunked: ChunkedModel, rows: ForcedRows, weights: list[float]) -> None:
+        assert rows.masses is not None
+        found.tokens += rows.generated()
+        found.log_masses += map(tuple, rows.masses.rows)
+        found.log_weights += weights
+        report.stats += GenerationStats(
             forward_passes=chunked.forward_passes,
             tokens=rows.tokens,
             forced_tokens=rows.forced_tokens,
             masks=rows.masks,
             mask_nanoseconds=rows.nanoseconds,
         )
-    assert rows.masses is not None
-    found.tokens = rows.generated()
-    found.log_masses = [tuple(masses) for masses in rows.masses.rows]
-    found.log_weights = weights
-    found.chosen = int(torch.multinomial(torch.softmax(_double(weights), dim=0), 1))
-    return rows.sequences()[found.chosen : found.chosen + 1]
+
+    if sampling == "adaptive":
+        tree, cache = Tree(), None
+        for _ in range(number):
+            chunked, rows = begin(cache)
+            end(chunked, rows, [tree.draw(chunked, rows, heat=heat)])
+            if tree.root.bound == -math.inf:
+                raise NoTokenLeftError(row=0)
+            cache = _prompt_alone(chunked.cache, input_ids.shape[1])
+    else:
+        chunked, rows = begin()
+        resample = sampling == "smc"
+        end(chunked, rows, _decode(chunked, rows, number=number, resample=resample, heat=heat))
+    found.chosen = int(torch.multinomial(torch.softmax(_double(found.log_weights), dim=0), 1))
+    tokens = torch.tensor([found.tokens[found.chosen]], device=input_ids.device)
+    return torch.cat([input_ids, tokens], dim=1)
+
+
+def _prompt_alone(cache: Any, length: int) -> Any:
+    """Leave the prompt in a cache, but for its last token, after which the logits are needed."""
+    if any(cache.is_sliding):
+        raise UnsupportedGenerationError(
+            "sampling='adaptive' with sliding-window attention", "the cache has lost the prompt"
+        )
+    cache.crop(length - 1 - cache.get_seq_length())
+    return cache
 
 
 def _decode(

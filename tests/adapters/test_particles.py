@@ -27,6 +27,7 @@ TWO_LETTERS = {
 LETTERS = ffwd.regex("ab{1,2}|ba?b?")
 CASES = {"brackets": (OPENING, BRACKETS, 7), "letters": (TWO_LETTERS, LETTERS, 5)}
 BOTH = pytest.mark.parametrize("sampling", ["weighted", "smc"])
+ALL = pytest.mark.parametrize("sampling", ["weighted", "smc", "adaptive"])
 
 
 class Zeros(LlamaForCausalLM):
@@ -97,6 +98,54 @@ def test_the_cache_follows_the_texts(sampling, model, tokenizer):
         assert particle.log_weight == pytest.approx(log, abs=1e-2)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_each_text_learns_from_those_before(case, bytewise):
+    table, grammar, limit = CASES[case]
+    model = bigrams(bytewise, table)
+    grammar = compiled(bytewise, model, grammar)
+    made = ffwd.generate(
+        model, bytewise, "x", grammar, sampling="adaptive", particles=300, max_new_tokens=limit
+    )
+    wanted = exact(model, grammar, made.prompt_tokens, max_tokens=limit)
+    weights = [particle.log_weight for particle in made.particles]
+    # The first one knows nothing, and has the weight of masks.
+    first = made.particles[0].tokens
+    ratio = wanted.given[first] / wanted.masked[first]
+    assert weights[0] == pytest.approx(math.log(ratio * wanted.evidence), abs=1e-3)
+    # At the end the bounds are nearly exact, so that texts come as often as they are probable.
+    late = made.particles[150:]
+    assert all(abs(particle.log_weight - math.log(wanted.evidence)) < 0.02 for particle in late)
+    assert distance(wanted.given, uniform(late)) < 0.1
+    assert distance(wanted.given, weighted(made.particles)) < 0.06
+    assert math.exp(made.log_evidence) == pytest.approx(wanted.evidence, rel=0.1)
+    # The cache of a prompt of one token has nothing that is kept.
+    assert len(made.prompt_tokens) == 1
+
+
+def test_adaptive_texts_continue_the_prompt(model, tokenizer):
+    """Their masses and weights are those of a model that reads all that is before a token."""
+    vocabulary = ffwd.tokenizer.load(tokenizer).vocabulary(
+        vocab_size=model.config.vocab_size, eos_token_ids=[EOS]
+    )
+    grammar = ffwd.compile(ffwd.regex("(red|green|blue)(ish)?( and (red|blue))?"), vocabulary)
+    made = ffwd.generate(
+        model,
+        tokenizer,
+        "Ada bought",
+        grammar,
+        sampling="adaptive",
+        particles=60,
+        max_new_tokens=14,
+        temperature=1.5,
+    )
+    wanted = exact(model, grammar, made.prompt_tokens, max_tokens=14, temperature=1.5)
+    chosen = math.log(wanted.given[made.tokens] / wanted.masked[made.tokens] * wanted.evidence)
+    assert made.log_weight == pytest.approx(chosen, abs=1e-2)
+    assert made.log_evidence == pytest.approx(math.log(wanted.evidence), abs=0.2)
+    errors = [abs(one.log_weight - math.log(wanted.evidence)) for one in made.particles]
+    assert sum(errors[30:]) < sum(errors[:30])
+
+
 def test_an_answer_is_drawn_by_its_weight(bytewise):
     """Of two texts, many times."""
     ends = {"a": {"": 0.9, "c": 0.1}, "b": {"": 0.1, "c": 0.9}}
@@ -111,7 +160,7 @@ def test_an_answer_is_drawn_by_its_weight(bytewise):
     assert made[0].stats.forward_passes == 2 * 120
 
 
-@BOTH
+@ALL
 def test_one_particle_is_masked_sampling(sampling, model, tokenizer):
     options = {"max_new_tokens": 60, "whitespace": "compact", "top_k": 0, "top_p": 1.0}
     schema = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}
@@ -128,7 +177,7 @@ def test_one_particle_is_masked_sampling(sampling, model, tokenizer):
     assert plain.log_masses == pytest.approx(made.log_masses, abs=1e-3)
 
 
-@BOTH
+@ALL
 def test_texts_without_probability_end(sampling, bytewise):
     """The model never writes what must follow an "a"."""
     model = bigrams(bytewise, {None: {"a": 0.6, "b": 0.4}, "b": {"": 1.0}, "a": {"": 1.0}})
@@ -143,14 +192,14 @@ def test_texts_without_probability_end(sampling, bytewise):
         ffwd.generate(model, bytewise, "x", never, sampling=sampling, particles=3)
 
 
-@BOTH
+@ALL
 def test_all_of_it_is_forced(sampling, model, tokenizer):
     made = ffwd.generate(
         model, tokenizer, "Ada", ffwd.choice(["apple banana"]), sampling=sampling, particles=3
     )
     assert [one.text for one in made.particles] == ["apple banana"] * 3
     assert {one.log_weight for one in made.particles} == {made.log_weight}
-    assert made.stats.forward_passes == 1
+    assert made.stats.forward_passes == (3 if sampling == "adaptive" else 1)
 
 
 def test_reports_and_the_configuration(model, tokenizer):
@@ -181,7 +230,7 @@ def test_reports_and_the_configuration(model, tokenizer):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"sampling": "mcmc"}, ValueError, "'masks', 'weighted', 'smc'"),
+        ({"sampling": "mcmc"}, ValueError, "'masks', 'weighted', 'smc', 'adaptive'"),
         ({"particles": 4}, TypeError, "sampling='weighted'"),
         ({"sampling": "smc", "particles": 0}, ValueError, "at least 1"),
         ({"sampling": "smc", "particles": 2.5}, TypeError, "2.5"),
