@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers.fast_forward import ForcedRows
 from ffwd.adapters.transformers.generate import choose
 from ffwd.adapters.transformers.model import ChunkedModel
@@ -77,7 +76,8 @@ class Tree:
             if not active:
                 break
             tokens = rows.generated()[0]
-            logits = chunked.float32(kept[:, -1]).double() / heat
+            # In the processor's memory, since some accelerators have no float64.
+            logits = chunked.float32(kept[:, -1]).cpu().double() / heat
             total = float(logits.logsumexp(dim=-1))
             rows.mask.apply(logits, in_place=True)
             node = self._find(tokens)
@@ -128,8 +128,7 @@ class Tree:
 def _add(scores: torch.Tensor, terms: dict[int, float]) -> None:
     """Add terms to the scores [1, width] of tokens."""
     if terms:
-        place = to_device(torch.tensor(list(terms)), scores.device)
-        scores[0, place] += torch.tensor(list(terms.values()), dtype=scores.dtype).to(scores.device)
+        scores[0, list(terms)] += torch.tensor(list(terms.values()), dtype=scores.dtype)
 
 
 def _log_sum(values: list[float]) -> float:
