@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from ffwd._native import VocabularyError as VocabularyError
     from ffwd._native import __version__ as __version__
     from ffwd._native import fill_bitmasks as fill_bitmasks
+    from ffwd._rejection import RejectionSample as RejectionSample
+    from ffwd._rejection import sample_by_rejection as sample_by_rejection
     from ffwd.grammar import Choice as Choice
     from ffwd.grammar import Grammar as Grammar
     from ffwd.grammar import GrammarLike as GrammarLike
@@ -119,6 +121,7 @@ else:
             "UnsatisfiableSchemaError UnsupportedSchemaError Vocabulary VocabularyError "
             "__version__ fill_bitmasks"
         ),
+        "ffwd._rejection": "RejectionSample sample_by_rejection",
         "ffwd.grammar": (
             "Choice Grammar GrammarLike JsonSchema KeywordFidelity ParseError Regex "
             "StructuralTagError TruncatedError TypedSchema UnknownKeyword UnknownKeywordWarning "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         FastForward,
         Generation,
         GenerationReport,
+        Sampling,
         Stream,
     )
 
@@ -41,6 +42,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -48,6 +51,9 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[T]: ...
@@ -63,6 +69,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -70,6 +78,9 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[T]]: ...
@@ -85,6 +96,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -92,6 +105,9 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[Any]: ...
@@ -107,6 +123,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -114,6 +132,9 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[Any]]: ...
@@ -128,6 +149,8 @@ def generate(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -135,6 +158,9 @@ def generate(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Any:
@@ -168,6 +194,10 @@ def generate(
             Without it the answer may be truncated, and then has no `value`.
         reasoning: Let the model reason before it answers, between `<think>` and `</think>`. It
             always does if the chat template opens its reasoning.
+        reasoning_tokens: Let the model reason first in any case, in at most this number of tokens.
+        draft_tokens: Let the model first answer freely, in at most this number of tokens. The
+            draft becomes a message of the conversation, the user's last message is repeated, and
+            the answer follows. It takes a second prompt, and is not for streams.
         whitespace: The whitespace in JSON, for a schema; see `ffwd.json_schema`.
         property_order: The order of properties; see `ffwd.json_schema`, whose other options except
             `registry` are accepted too, such as `numbers`.
@@ -177,6 +207,16 @@ def generate(
         tools: The tools that the chat template receives.
         template_variables: Its other variables, such as `enable_thinking`.
         report: An object that is filled with statistics, token by token if it asks for that.
+        masses: Report `log_masses` and `log_weight` of the answer: how much of the model's
+            probability the grammar allowed at each token. Costs a log-sum-exp of each row of
+            logits, and a pass over forced tokens at the end.
+        sampling: `"masks"` samples token by token under masks. The others sample from the model
+            given the grammar: of `particles` texts one is drawn by its importance weight.
+            `"weighted"` writes them in one batch, `"smc"` also ends texts of little weight and
+            continues others instead, and `"adaptive"` writes them one after the other and learns
+            what to avoid. More texts come closer. The temperature applies; cuts, penalties and
+            streams are refused.
+        particles: The number of these texts, by default 16.
         should_stop: A function called after every token; the answer ends when it returns true.
         **generate_options: Options of `model.generate`: `do_sample`, `temperature`, ….
 
@@ -191,8 +231,11 @@ def generate(
         UnsupportedTypeError: The type has no JSON Schema.
         VocabularyError: The tokenizer cannot be read, or belongs to another model.
         FfwdError: The schema or grammar is invalid; see `ffwd.compile`.
-        TypeError: An argument has another type; the message names the accepted ones.
-        ValueError: The messages are empty, or the context has no room for an answer.
+        TypeError: An argument has another type, or does not go together with another one; the
+            message names what does.
+        NoTokenLeftError: The model gives no text of the grammar any probability.
+        ValueError: The messages are empty, the context has no room for an answer, or `sampling`,
+            `particles`, `reasoning_tokens` or `draft_tokens` has no such value.
 
     Warns:
         UnknownKeywordWarning: The schema has an unknown keyword that resembles a known one.
@@ -203,6 +246,8 @@ def generate(
         max_new_tokens=max_new_tokens,
         complete=complete,
         reasoning=reasoning,
+        reasoning_tokens=reasoning_tokens,
+        draft_tokens=draft_tokens,
         whitespace=whitespace,
         property_order=property_order,
         canonical=canonical,
@@ -210,6 +255,9 @@ def generate(
         tools=tools,
         template_variables=template_variables,
         report=report,
+        masses=masses,
+        sampling=sampling,
+        particles=particles,
         should_stop=should_stop,
         **generate_options,
     )
@@ -234,6 +282,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -241,6 +291,9 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[T]: ...
@@ -256,6 +309,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -263,6 +318,9 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[T]]: ...
@@ -278,6 +336,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -285,6 +345,9 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Generation[Any]: ...
@@ -300,6 +363,8 @@ async def generate_async(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -307,6 +372,9 @@ async def generate_async(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> list[Generation[Any]]: ...
@@ -340,6 +408,8 @@ def stream(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -347,6 +417,9 @@ def stream(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Stream[T]: ...
@@ -362,6 +435,8 @@ def stream(
     max_new_tokens: int | None = None,
     complete: bool = True,
     reasoning: bool = False,
+    reasoning_tokens: int | None = None,
+    draft_tokens: int | None = None,
     whitespace: Whitespace | None = None,
     property_order: PropertyOrder | None = None,
     canonical: bool = False,
@@ -369,6 +444,9 @@ def stream(
     tools: Sequence[Any] | None = None,
     template_variables: Mapping[str, Any] | None = None,
     report: GenerationReport | None = None,
+    masses: bool = False,
+    sampling: Sampling = "masks",
+    particles: int | None = None,
     should_stop: Callable[[], bool] | None = None,
     **generate_options: Any,
 ) -> Stream[Any]: ...

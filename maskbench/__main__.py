@@ -33,6 +33,7 @@ _TOOLS = {
     "instructions": "maskbench.tools.instructions:instructions_command",
     "train-model": "maskbench.tools.train_model.command:train_model_command",
     "evaluate-model": "maskbench.tools.train_model.command:evaluate_model_command",
+    "evaluate-ways": "maskbench.tools.train_model.command:evaluate_ways_command",
 }
 
 main = RecordingGroup(

@@ -1,6 +1,7 @@
 """The objects of responses: whole answers, and the chunks of streams."""
 
 import json
+import math
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -183,8 +184,9 @@ class Envelope:
 
 
 def usage(endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any]:
-    """Return how many tokens a request took; `forced_tokens` is a field of this server's own."""
+    """Return how many tokens a request took; `forced_tokens` and weights are this server's own."""
     ended = [ending for ending in endings if ending is not None]
+    masses = [None if ending is None else ending.log_masses for ending in endings]
     tokens = sum(ending.tokens for ending in ended)
     return {
         "prompt_tokens": prompt_tokens,
@@ -193,7 +195,18 @@ def usage(endings: Sequence[Ending | None], prompt_tokens: int) -> dict[str, Any
         "completion_tokens_details": {
             "reasoning_tokens": sum(ending.reasoning for ending in ended),
             "forced_tokens": sum(ending.forced for ending in ended),
+            **weights(masses),
         },
+    }
+
+
+def weights(masses: Sequence[tuple[float, ...] | None]) -> dict[str, Any]:
+    """Return the members with the log masses and the log weight of each choice, if one has them."""
+    if all(each is None for each in masses):
+        return {}
+    return {
+        "log_weights": [None if each is None else math.fsum(each) for each in masses],
+        "log_masses": [None if each is None else list(each) for each in masses],
     }
 
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from ffwd import Vocabulary
-from ffwd.adapters.logits import to_device
+from ffwd.adapters.logits import apply_token_bitmask_inplace, to_device
 from ffwd.adapters.server.deltas import Delta, Piece
+from ffwd.adapters.server.protocol import Request
 from ffwd.chat import Start
 from ffwd.tokenizer import Tokenizer
 
@@ -66,6 +68,19 @@ def scored(logs: torch.Tensor, tokens: Sequence[int], tops: Sequence[int]) -> li
     ]
 
 
+@torch.inference_mode()
+def allowed(
+    logs: torch.Tensor, masks: Sequence[np.ndarray[Any, np.dtype[np.int32]]], *, vocab_size: int
+) -> list[float]:
+    """Return the log probability of all tokens that the mask of each row allows.
+
+    `logs` are `distributions`, which are changed.
+    """
+    bits = to_device(torch.from_numpy(np.stack(masks)), logs.device)
+    apply_token_bitmask_inplace(logs, bits, vocab_size=vocab_size)
+    return [_finite(value) for value in logs.logsumexp(dim=-1).clamp(max=0.0).tolist()]
+
+
 def _finite(value: float) -> float:
     return max(value, LEAST) if math.isfinite(value) else LEAST
 
@@ -86,12 +101,20 @@ class Scores:
 
     Args:
         start: Where the answer begins.
-        top: How many of the likeliest tokens are listed.
+        top: How many of the likeliest tokens are listed; None to list no tokens.
+        weighed: Whether `log_masses` are asked for.
+
+    Attributes:
+        log_masses: Of each scored token the log probability of all tokens that were allowed; of a
+            forced one its own.
 
     """
 
-    def __init__(self, start: Start, top: int) -> None:
-        self.top = top
+    def __init__(self, start: Start, top: int | None, *, weighed: bool = False) -> None:
+        self.top = top or 0
+        self.listed = top is not None
+        self.weighed = weighed
+        self.log_masses: list[float] = []
         self._vocabulary: Vocabulary = start.vocabulary
         self._scored: list[Scored] = []
         self._held: deque[_Held] = deque()
@@ -114,7 +137,9 @@ class Scores:
         for begin in range(0, len(tokens), _BLOCK):
             part = tokens[begin : begin + _BLOCK]
             logs = distributions(logits[begin : begin + len(part)])
-            self.add(scored(logs, part, [self.top] * len(part)))
+            found = scored(logs, part, [self.top] * len(part))
+            self.log_masses += [score.logprob for score in found]
+            self.add(found)
 
     def hold(self, tokens: int, deltas: list[Delta], pieces: list[Piece]) -> None:
         """Keep deltas until this number of tokens is scored."""
@@ -145,6 +170,14 @@ class Scores:
                 offset = self._characters + _characters(data, begin - piece.start)
                 tokens.append(Scored(score.token, score.logprob, score.top, offset))
         self._characters += len(piece.text)
+
+
+def scores_of(request: Request, start: Start) -> Scores | None:
+    """Return what collects the scores of an answer; None if the request asks for none."""
+    weighed = bool(request.masses)
+    if request.num_top is None and not weighed:
+        return None
+    return Scores(start, request.num_top, weighed=weighed)
 
 
 def _characters(data: bytes, place: int) -> int:

@@ -15,7 +15,7 @@ from ffwd.adapters.server.deltas import AnswerReader
 from ffwd.adapters.server.ends import ends_of
 from ffwd.adapters.server.errors import BAD_INPUT, ApiError, bad, of_ffwd
 from ffwd.adapters.server.loading import LoadedModel
-from ffwd.adapters.server.logprobs import Scores
+from ffwd.adapters.server.logprobs import scores_of
 from ffwd.adapters.server.messages import may_reason, render_chat
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.penalties import adjustments_of
@@ -364,7 +364,7 @@ class Preparer:
                     index=first_index + index,
                     deadline=deadline,
                     heavy=effort == "any",
-                    scores=None if request.num_top is None else Scores(start, request.num_top),
+                    scores=scores_of(request, start),
                     ends=ends,
                     adjustments=adjustments_of(request, vocabulary.vocab_size),
                 )

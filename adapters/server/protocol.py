@@ -116,6 +116,8 @@ class Request(AnyRequest):
     complete: bool | None = None
     """Of this server: whether an answer that follows a grammar always comes to its end within
     `max_tokens`; true by default."""
+    masses: bool | None = None
+    """Of this server: whether `usage` has the log masses and the log weight of each answer."""
 
     @property
     def num_top(self) -> int | None:

@@ -22,7 +22,7 @@ import torch
 from ffwd.adapters.logits import StagedBitmask, to_device
 from ffwd.adapters.server.errors import ApiError, internal, late, stopping
 from ffwd.adapters.server.lanes import Job, ReplacingLane, heavy_lane
-from ffwd.adapters.server.logprobs import distributions, scored
+from ffwd.adapters.server.logprobs import allowed, distributions, scored
 from ffwd.adapters.server.metrics import ServerMetrics
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.sampling import choose
@@ -399,7 +399,8 @@ class Scheduler:
             staged=staged,
         )
         if logs is not None:
-            _score([whole[row] for row in scoring], logs, [tokens[row] for row in scoring])
+            chosen_tokens = [tokens[row] for row in scoring]
+            _score([whole[row] for row in scoring], logs, chosen_tokens, self._vocab_size)
         going: list[Text] = []
         chosen: list[int | None] = []
         for text, token in zip(whole, tokens, strict=True):
@@ -470,10 +471,22 @@ def _rows(logits: torch.Tensor, rows: list[int]) -> torch.Tensor:
     return logits[to_device(torch.tensor(rows, dtype=torch.long), logits.device)]
 
 
-def _score(texts: list[Text], logs: torch.Tensor, tokens: list[int | None]) -> None:
+def _score(
+    texts: list[Text], logs: torch.Tensor, tokens: list[int | None], vocab_size: int
+) -> None:
     """Score the chosen tokens; a text without one ends with an error."""
     wanted = [0 if text.scores is None else text.scores.top for text in texts]
     found = scored(logs, [token or 0 for token in tokens], wanted)
     for text, score in zip(texts, found, strict=True):
         if text.scores is not None:
             text.scores.add([score])
+    weighed = [
+        (row, text.scores, text.mask)
+        for row, text in enumerate(texts)
+        if text.scores is not None and text.scores.weighed and text.mask is not None
+    ]
+    if weighed:
+        rows, collecting, masks = zip(*weighed, strict=True)
+        masses = allowed(_rows(logs, list(rows)), masks, vocab_size=vocab_size)
+        for scores, mass in zip(collecting, masses, strict=True):
+            scores.log_masses.append(mass)

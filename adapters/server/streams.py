@@ -18,6 +18,7 @@ class Ending:
         tokens: How many were written, an end token included.
         forced: How many of them took no forward pass of their own.
         reasoning: How many of them were reasoning.
+        log_masses: The log mass of each, if the request asks for them.
 
     """
 
@@ -25,6 +26,7 @@ class Ending:
     tokens: int
     forced: int
     reasoning: int
+    log_masses: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

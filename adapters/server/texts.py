@@ -191,10 +191,12 @@ class Text:
         tokens: list[Scored] = []
         ended = self._reason is not None
         if self.scores is not None:
-            self.scores.hold(self.num_tokens, deltas, self._reader.pieces(deltas))
+            if self.scores.listed:
+                self.scores.hold(self.num_tokens, deltas, self._reader.pieces(deltas))
             # Asked first: another thread adds scores.
             ended = ended and len(self.scores) >= self.num_tokens
-            deltas, tokens = self.scores.release()
+            if self.scores.listed:
+                deltas, tokens = self.scores.release()
         if self._reason is None or not ended:
             if deltas:
                 self.stream.push(News(self.index, deltas, tokens=tokens))
@@ -205,6 +207,7 @@ class Text:
             tokens=self.num_tokens,
             forced=self.forced,
             reasoning=self._reasoning,
+            log_masses=self._log_masses,
         )
         self.stream.push(News(self.index, deltas, ending, tokens))
 
@@ -213,6 +216,12 @@ class Text:
         if not self.finished:
             self.finished = True
             self.stream.push(News(self.index, [], error))
+
+    @property
+    def _log_masses(self) -> tuple[float, ...] | None:
+        if self.scores is None or not self.scores.weighed:
+            return None
+        return tuple(self.scores.log_masses[: self.num_tokens])
 
     def _finish_reason(self, reason: str) -> str:
         if reason == "length" or self._reader.stopped or self._cut:

@@ -28,6 +28,8 @@ from ffwd.adapters.transformers.generation import FinishReason as FinishReason
 from ffwd.adapters.transformers.generation import Generation as Generation
 from ffwd.adapters.transformers.load import LocalModel as LocalModel
 from ffwd.adapters.transformers.load import load_local as load_local
+from ffwd.adapters.transformers.particles import Particle as Particle
+from ffwd.adapters.transformers.particles import Sampling as Sampling
 from ffwd.adapters.transformers.processor import GrammarLogitsProcessor as GrammarLogitsProcessor
 from ffwd.adapters.transformers.report import GenerationReport as GenerationReport
 from ffwd.adapters.transformers.report import GenerationStats as GenerationStats

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +19,12 @@ from ffwd.adapters.transformers.chat_options import ChatOptions, Stop
 from ffwd.adapters.transformers.chat_tokenizer import ChatTokenizer, Conversation, chat_tokenizer
 from ffwd.adapters.transformers.fit import end_tokens, misfit, model_width
 from ffwd.adapters.transformers.generation import FinishReason, Generation, as_schema, reader_of
+from ffwd.adapters.transformers.particles import (
+    NEUTRAL,
+    Particle,
+    Particles,
+    particle_generate,
+)
 from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
 from ffwd.adapters.transformers.stream import Stream
 from ffwd.adapters.transformers.structured import Structured
@@ -71,7 +78,10 @@ class ChatModel:
         """Return the model's answer; the options are those of `ffwd.generate`."""
         conversations, several = _conversations(messages)
         asked = ChatOptions.of(options, self.model)
-        made = self._answers(self._job(conversations, schema, asked), asked)
+        if asked.draft_tokens is None:
+            made = self._answers(self._job(conversations, schema, asked), asked)
+        else:
+            made = self._after_drafts(conversations, schema, asked)
         return made if several else made[0]
 
     def stream(self, messages: Conversation, schema: Any, **options: Any) -> Stream[Any]:
@@ -80,6 +90,13 @@ class ChatModel:
         if several:
             raise TypeError("a stream is of one conversation; ffwd.generate takes several")
         asked = ChatOptions.of(options, self.model)
+        if asked.sampling != "masks":
+            raise TypeError(
+                f"sampling={asked.sampling!r} chooses one of several whole texts, so there is "
+                "nothing to stream; call ffwd.generate"
+            )
+        if asked.draft_tokens is not None:
+            raise TypeError("draft_tokens: a draft is not streamed; call ffwd.generate")
         job = self._job(conversations, schema, asked)
 
         def answer(streamer: BaseStreamer, stopped: Stop) -> Generation[Any]:
@@ -142,6 +159,8 @@ class ChatModel:
             for conversation in conversations
         ]
         read = reader_of(grammar)
+        if asked.reasoning_tokens is not None:
+            return self._reasoning_job(prompts, grammar, asked.reasoning_tokens)
         # If a prompt ends within the reasoning, the start itself waits for its close.
         wrapped = asked.reasoning and not any(
             isinstance(prompt, Prompt) and prompt.thinking is not None for prompt in prompts
@@ -154,30 +173,122 @@ class ChatModel:
             return _Job([self._texts.start(prompt, grammar) for prompt in prompts], read, False)
         if wrapped:
             grammar = ffwd.reasoning(ffwd.capture(ANSWER, grammar), optional=True)
+        compiled = self._texts.compile(grammar, self._ends(prompts))
+        return _Job([self._texts.start(prompt, compiled) for prompt in prompts], read, wrapped)
+
+    def _reasoning_job(
+        self,
+        prompts: Sequence[Prompt | tuple[int, ...]],
+        grammar: Grammar | CompiledGrammar,
+        most: int,
+    ) -> "_Job":
+        """Return answers that begin with bounded reasoning."""
+        if isinstance(grammar, CompiledGrammar):
+            raise TypeError(
+                "reasoning_tokens needs a grammar that is not compiled, or ffwd.reasoning(…)"
+            )
+        ends = self._ends(prompts)
+        answer = ffwd.capture(ANSWER, grammar)
+        starts = []
+        for prompt in prompts:
+            thinking = prompt.thinking if isinstance(prompt, Prompt) else None
+            if thinking is None:
+                whole = ffwd.reasoning(answer, max_tokens=most)
+            else:
+                close = thinking.closed_by.strip()
+                whole = ffwd.reasoning(answer, max_tokens=most, opened=True, close=close)
+            compiled = self._texts.compile(whole, ends)
+            starts.append(self._texts.start(prompt, compiled, reasoning_in_grammar=True))
+        return _Job(starts, reader_of(grammar), True)
+
+    def _ends(self, prompts: Sequence[Prompt | tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the tokens that may end an answer to these prompts."""
         ends = {*self._texts.tokenizer.eos_token_ids, *end_tokens(self.model.generation_config)}
         for prompt in prompts:
             ends |= set(prompt.end_token_ids) if isinstance(prompt, Prompt) else set()
-        compiled = self._texts.compile(grammar, tuple(sorted(ends)))
-        return _Job([self._texts.start(prompt, compiled) for prompt in prompts], read, wrapped)
+        return tuple(sorted(ends))
+
+    def _after_drafts(
+        self, conversations: Sequence[Conversation], schema: Any, asked: ChatOptions
+    ) -> list[Generation[Any]]:
+        """Return answers to conversations that have a free answer to the same question."""
+        free = asked.of_draft
+        asking = [_last_of_user(conversation) for conversation in conversations]
+        drafts = self._answers(self._job(conversations, ffwd.any_text(), free), free)
+        extended: list[Conversation] = [
+            [*before, last, {"role": "assistant", "content": draft.text}, last]
+            for (before, last), draft in zip(asking, drafts, strict=True)
+        ]
+        made = self._answers(self._job(extended, schema, asked), asked)
+        if asked.report is not None:
+            asked.report.stats += drafts[0].stats
+        return [
+            replace(one, draft=draft.text, stats=one.stats + draft.stats)
+            for one, draft in zip(made, drafts, strict=True)
+        ]
 
     def _answers(self, job: "_Job", asked: ChatOptions) -> list[Generation[Any]]:
         report = GenerationReport() if asked.report is None else asked.report
+        report.masses |= asked.masses
+        if asked.sampling != "masks":
+            return self._drawn(job, asked, report)
         limit, rows = self._run(job.starts, asked, report)
         stopped = asked.should_stop is not None and asked.should_stop()
+        masses = report.log_masses if report.masses else [None] * len(rows)
         return [
-            _generation(job, start, ids, report.stats, limit=limit, stopped=stopped)
-            for start, ids in zip(job.starts, rows, strict=True)
+            _generation(job, start, ids, report.stats, one, limit=limit, stopped=stopped)
+            for start, ids, one in zip(job.starts, rows, masses, strict=True)
         ]
 
+    def _drawn(
+        self, job: "_Job", asked: ChatOptions, report: GenerationReport
+    ) -> list[Generation[Any]]:
+        """Return answers that are drawn by weight, one after the other."""
+        drawn = [Particles() for _ in job.starts]
+        total = GenerationStats()
+        limit = 0
+        for start, found in zip(job.starts, drawn, strict=True):
+            limit, _ = self._run([start], asked, report, found)
+            total += report.stats
+        report.stats = total
+        report.log_masses[:] = [found.log_masses[found.chosen] for found in drawn]
+        stopped = asked.should_stop is not None and asked.should_stop()
+        made = []
+        for start, found, masses in zip(job.starts, drawn, report.log_masses, strict=True):
+            ids = found.tokens[found.chosen]
+            one = _generation(job, start, ids, total, masses, limit=limit, stopped=stopped)
+            text = partial(_text_of, start, job.wrapped)
+            particles = tuple(
+                Particle(tokens=tokens, log_weight=weight, probability=share, _text=text)
+                for tokens, weight, share in zip(
+                    found.tokens, found.log_weights, found.shares, strict=True
+                )
+            )
+            made.append(replace(one, particles=particles, log_evidence=found.log_evidence))
+        return made
+
     def _run(
-        self, starts: list[Start], asked: ChatOptions, report: GenerationReport
+        self,
+        starts: list[Start],
+        asked: ChatOptions,
+        report: GenerationReport,
+        found: Particles | None = None,
     ) -> tuple[int, list[list[int]]]:
-        """Generate; return the token limit, and the ids of each row after its prompt."""
+        """Generate; return the token limit, and the ids of each row after its prompt.
+
+        With `found` there is one row, and it is drawn from the texts that are put there.
+        """
         options = dict(asked.generate_options)
         if options.get("num_return_sequences", 1) > 1:
             raise TypeError(
                 "num_return_sequences: one answer comes for each conversation; give the "
                 "conversation as often as answers are wanted"
+            )
+        config = options.get("generation_config") or self.model.generation_config
+        if report.masses and (options.get("num_beams") or config.num_beams or 1) > 1:
+            raise TypeError(
+                "masses: num_beams is larger than 1, and the text that beam search returns may "
+                "have ended before its last step; leave one of them out"
             )
         width = max(len(start.prompt_ids) for start in starts)
         limit = self._limit(asked.max_new_tokens, width, options)
@@ -190,8 +301,20 @@ class ChatModel:
             canonical=asked.canonical,
             streamer=options.pop("streamer", None),
             report=with_report,
+            masses=report.masses and with_report is None,
         )
         arguments["max_new_tokens"] = limit
+        if found is not None:
+            arguments = {
+                **NEUTRAL,
+                **{name: one for name, one in arguments.items() if name != "complete"},
+                "custom_generate": particle_generate,
+                "do_sample": True,
+                "grammar": starts[0],
+                "number": asked.number,
+                "sampling": asked.sampling,
+                "found": found,
+            }
         if asked.should_stop is not None:
             criteria = options.pop("stopping_criteria", None) or []
             options["stopping_criteria"] = StoppingCriteriaList(
@@ -212,6 +335,7 @@ class ChatModel:
         if with_report is None:
             (processor,) = arguments["logits_processor"]
             report.stats = processor.stats
+            report.log_masses[:] = processor.log_masses if report.masses else []
         return limit, [row[width:].tolist() for row in sequences]
 
     def _limit(self, given: int | None, prompt_tokens: int, options: dict[str, Any]) -> int:
@@ -281,11 +405,30 @@ def _conversations(
     return [one], False
 
 
+def _last_of_user(
+    conversation: Conversation,
+) -> tuple[Sequence[Mapping[str, Any]], Mapping[str, Any]]:
+    """Return the messages before the user's last one, and that one."""
+    if isinstance(conversation, str) or not conversation or conversation[-1].get("role") != "user":
+        raise TypeError(
+            "draft_tokens: the draft answers the user's last message; give messages, the last one "
+            "of the user"
+        )
+    return conversation[:-1], conversation[-1]
+
+
+def _text_of(start: Start, wrapped: bool, tokens: Sequence[int]) -> str:
+    reading = Reading(start, wrapped=wrapped)
+    reading.add(tokens, finish=True)
+    return reading.text
+
+
 def _generation(
     job: _Job,
     start: Start,
     ids: Sequence[int],
     stats: GenerationStats,
+    log_masses: Sequence[float] | None,
     *,
     limit: int,
     stopped: bool,
@@ -307,5 +450,6 @@ def _generation(
         tokens=tuple(reading.tokens),
         prompt_tokens=start.prompt_ids,
         stats=stats,
+        log_masses=None if log_masses is None else tuple(log_masses[: len(reading.tokens)]),
         _read=job.read,
     )

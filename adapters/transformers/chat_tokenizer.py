@@ -72,8 +72,16 @@ class ChatTokenizer:
             **variables,
         )
 
-    def start(self, prompt: "Prompt | tuple[int, ...]", grammar: CompiledGrammar) -> Start:
+    def start(
+        self,
+        prompt: "Prompt | tuple[int, ...]",
+        grammar: CompiledGrammar,
+        *,
+        reasoning_in_grammar: bool = False,
+    ) -> Start:
         """Return the start of the grammar's text after a prompt.
+
+        `reasoning_in_grammar`: see `Prompt.start`.
 
         Raises:
             ChatError: The grammar refuses what the answer was begun with, or does not know what
@@ -81,7 +89,7 @@ class ChatTokenizer:
 
         """
         if isinstance(prompt, Prompt):
-            return prompt.start(grammar)
+            return prompt.start(grammar, reasoning_in_grammar=reasoning_in_grammar)
         return Start(grammar=grammar, prompt_ids=prompt)
 
     def _compile(self, grammar: Grammar, ends: tuple[int, ...]) -> CompiledGrammar:

@@ -5,7 +5,7 @@ It has no model. `ForcedRows` owns the ids, the matchers, the masks and the stop
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from ffwd import Matcher, Vocabulary
 from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers.errors import RefusedTokenError
 from ffwd.adapters.transformers.mask import ScoreMask
+from ffwd.adapters.transformers.masses import Masses, log_mass
 from ffwd.adapters.transformers.report import TokenTrace
 from ffwd.adapters.transformers.rows import GrammarOrStart, prompted_matchers
 from ffwd.view import MOST_CANDIDATES, Recorder
@@ -112,6 +113,8 @@ class ForcedRows:
         pad_token: Fills the ids after the end of a row.
         trace: Where to note every token.
         recorders: One for each row, which note all that happens.
+        masses: Where the masses of tokens are noted. Rows that have ended then go through the model
+            once more, if their last tokens are forced.
 
     """
 
@@ -128,6 +131,7 @@ class ForcedRows:
         pad_token: int,
         trace: list[TokenTrace] | None,
         recorders: Sequence[Recorder] | None = None,
+        masses: Masses | None = None,
     ) -> None:
         count, length = prompt.shape
         self._device = prompt.device
@@ -145,6 +149,7 @@ class ForcedRows:
         self._pad_token = pad_token
         self._trace = trace
         self._recorders = recorders
+        self.masses = masses
         bpe = vocabulary.bpe
         # Where forcing finds all that is forced, a mask seldom has one token only.
         forces_all = options == FastForward() and bpe is not None and bpe.exact
@@ -179,17 +184,30 @@ class ForcedRows:
         for row in self._rows:
             row.in_cache = length
 
+    def unscored(self) -> list[list[int]]:
+        """Return the last tokens of each row without a mass, all forced; none without `masses`."""
+        if self.masses is None:
+            return [[] for _ in self._rows]
+        begin = self._prompt_length
+        return [
+            self._ids[index, begin + len(self.masses.rows[index]) : row.length].tolist()
+            for index, row in enumerate(self._rows)
+        ]
+
     def take_pending(self) -> list[torch.Tensor]:
         """Return the ids of each row that the cache does not hold, and count them as held.
 
         They are in the processor's memory.
 
         Finished rows have only their prompt, in the first pass, so that no row of the cache is
-        all padding: nothing is ever sampled after them.
+        all padding: nothing is ever sampled after them. Those without all their masses have the
+        rest of their tokens, too.
         """
         pending = []
+        unscored = self.unscored()
         for index, row in enumerate(self._rows):
-            end = max(row.in_cache, self._prompt_length) if row.finished else row.length
+            ended = row.finished and not unscored[index]
+            end = max(row.in_cache, self._prompt_length) if ended else row.length
             pending.append(self._ids[index, row.in_cache : end])
             row.in_cache = end
         return pending
@@ -310,6 +328,21 @@ class ForcedRows:
         # This time counts neither for the model nor for the grammar.
         self._left += time.perf_counter_ns() - started
 
+    def note_masses(
+        self, active: Sequence[int], total: torch.Tensor | None, masked: torch.Tensor
+    ) -> None:
+        """Note the masses of the next tokens of the active rows, with `masses` only.
+
+        Args:
+            active: The rows that a token is chosen for.
+            total: The `log_total` of the model's logits, of all rows.
+            masked: These logits under the masks, of all rows: [rows, width].
+
+        """
+        if self.masses is not None and total is not None:
+            found = log_mass(total, masked).tolist()
+            self.masses.add(active, [found[row] for row in active])
+
     def _note_sampled(self, row: int, token: int, model: int, begun: int) -> None:
         if self._recorders is not None:
             ended = time.perf_counter_ns()
@@ -328,6 +361,33 @@ class ForcedRows:
             for row in rows:
                 self._recorders[row].masked(self.mask.bits(row), (ended - begun) // len(rows))
             self._recording_nanoseconds += time.perf_counter_ns() - ended
+
+    def select(self, indices: Sequence[int]) -> None:
+        """Replace the rows by copies of some of them. Masks are not filled afterwards."""
+        taken: set[int] = set()
+        rows = []
+        for index in indices:
+            row = self._rows[index]
+            rows.append(replace(row, matcher=row.matcher.fork()) if index in taken else row)
+            taken.add(index)
+        self._rows = rows
+        self._ids = self._ids[list(indices)]
+        if self.masses is not None:
+            self.masses.rows = [list(self.masses.rows[index]) for index in indices]
+        if self.mask.rows != len(rows):
+            self.mask = ScoreMask(self._vocabulary, len(rows))
+
+    def finish(self, rows: Sequence[int]) -> None:
+        """End rows where they are."""
+        for row in rows:
+            self._rows[row].finished = True
+
+    def generated(self) -> list[tuple[int, ...]]:
+        """Return the ids of each row after its prompt."""
+        return [
+            tuple(self._ids[index, self._prompt_length : row.length].tolist())
+            for index, row in enumerate(self._rows)
+        ]
 
     def sequences(self) -> torch.Tensor:
         """Return prompt and generated ids: [rows, longest], padded on the right."""

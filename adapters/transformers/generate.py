@@ -13,6 +13,7 @@ from ffwd.adapters.logits import to_device
 from ffwd.adapters.transformers.errors import NoTokenLeftError, UnsupportedGenerationError
 from ffwd.adapters.transformers.fast_forward import FastForward, ForcedRows, TokenStops
 from ffwd.adapters.transformers.mask import ScoreMask
+from ffwd.adapters.transformers.masses import Masses, log_total
 from ffwd.adapters.transformers.model import CACHE, ChunkedModel
 from ffwd.adapters.transformers.processor import GrammarLogitsProcessor
 from ffwd.adapters.transformers.report import GenerationReport, GenerationStats
@@ -104,12 +105,12 @@ def fast_forward_generate(
     """
     if grammar is None:
         raise ValueError("fast_forward_generate needs grammar=")
-    _check_options(model, logits_processor, generation_config)
+    check_options(model, logits_processor, generation_config)
     count = input_ids.shape[0]
     if token_streamer is not None and count > 1:
         raise UnsupportedGenerationError("token_streamer", f"{count} rows, streamers take one")
     batch = GrammarBatch(grammar)
-    pad_token = _pad_token(generation_config, batch)
+    pad_token = pad_token_of(generation_config, batch)
     chunked = ChunkedModel(model, input_ids, model_kwargs, pad_token=pad_token)
     grammars = batch.of_rows(count)
     recorders = None
@@ -125,14 +126,16 @@ def fast_forward_generate(
         stops=TokenStops(stopping_criteria, input_ids.device),
         options=fast_forward or FastForward(),
         canonical=canonical,
-        max_tokens=_max_tokens(generation_config, input_ids) if complete else None,
+        max_tokens=most_tokens(generation_config, input_ids) if complete else None,
         pad_token=pad_token,
         trace=report.tokens if report is not None and report.trace else None,
         recorders=recorders,
+        masses=Masses(count) if report is not None and report.masses else None,
     )
     if report is not None:
         report.tokens.clear()
         report.recordings.clear()
+        report.log_masses.clear()
     rows.mark_prompt_in_cache(chunked.cached)
     try:
         _decode(
@@ -151,7 +154,11 @@ def fast_forward_generate(
                 masks=rows.masks,
                 mask_nanoseconds=rows.nanoseconds,
             )
-            report.recordings += [recorder.recording() for recorder in recorders or ()]
+            report.log_masses += [] if rows.masses is None else map(tuple, rows.masses.rows)
+            for row, recorder in enumerate(recorders or ()):
+                if rows.masses is not None:
+                    recorder.weighed(rows.masses.rows[row])
+                report.recordings.append(recorder.recording())
     sequences = rows.sequences()
     if generation_config.return_dict_in_generate:
         # The annotation of transformers is the class of an old tensor type.
@@ -176,12 +183,15 @@ def _decode(
             for token in appended[0]:
                 streamer.put(torch.tensor([token]))
         active = rows.active
+        unscored = rows.unscored()
+        if not active and not any(unscored):
+            break
+        logits = _next_logits(chunked, rows, unscored)
         if not active:
             break
-        logits = chunked.logits(rows.take_pending())
         scores, lost = _process(logits, rows, active, processors)
         rows.note_scores(active, logits, scores)
-        chosen = _choose(scores, lost, do_sample=do_sample)
+        chosen = choose(scores, lost, do_sample=do_sample)
         if _LOST in chosen:
             raise NoTokenLeftError(row=active[chosen.index(_LOST)])
         if _NOT_A_NUMBER in chosen:
@@ -192,7 +202,18 @@ def _decode(
         streamer.end()
 
 
-def _choose(scores: torch.Tensor, lost: torch.Tensor, *, do_sample: bool) -> list[int]:
+def _next_logits(
+    chunked: ChunkedModel, rows: ForcedRows, unscored: list[list[int]]
+) -> torch.Tensor:
+    """Read the pending tokens; return the logits [rows, width] after them, and note masses."""
+    if rows.masses is None:
+        return chunked.logits(rows.take_pending())
+    kept = chunked.last_logits(rows.take_pending(), 1 + max(map(len, unscored)))
+    rows.masses.add_forced(kept, unscored)
+    return chunked.float32(kept[:, -1])
+
+
+def choose(scores: torch.Tensor, lost: torch.Tensor, *, do_sample: bool) -> list[int]:
     """Return the next token of each row, or why it has none.
 
     The device is asked once, for everything: each question would wait until it is done.
@@ -215,15 +236,20 @@ def _process(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the scores of the active rows [active, width], and which have no token left [active].
 
-    Processors may count tokens, so a row is shown at its own length. The mask does not.
+    Processors may count tokens, so a row is shown at its own length. The mask does not. Masses are
+    those of the model's own distribution, before the processors.
     """
+    total = None if rows.masses is None else log_total(logits)
     if len(processors) == 1:
         masked = rows.mask.apply(logits, in_place=not rows.records)
+        rows.note_masses(active, total, masked)
         lost = rows.mask.lost(masked)
         if len(active) == len(logits):
             return masked, lost
         index = to_device(torch.tensor(active), logits.device)
         return masked[index], lost[index]
+    if total is not None:
+        rows.note_masses(active, total, rows.mask.apply(logits))
     scores = torch.empty((len(active), logits.shape[1]), dtype=logits.dtype, device=logits.device)
     # Some releases of transformers annotate processors with the classes of an old tensor type.
     untyped: Any = logits
@@ -263,13 +289,15 @@ def _recorder(
     )
 
 
-def _max_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:
+def most_tokens(generation_config: Any, input_ids: torch.Tensor) -> int | None:
+    """Return how many tokens a row may have."""
     # `generate` has made one of `max_new_tokens` and `max_length`.
     longest = generation_config.max_length
     return None if longest is None else max(int(longest) - input_ids.shape[1], 0)
 
 
-def _pad_token(generation_config: Any, batch: GrammarBatch) -> int:
+def pad_token_of(generation_config: Any, batch: GrammarBatch) -> int:
+    """Return the id that fills ended rows."""
     pad_token = generation_config.pad_token_id
     if pad_token is None:
         # The end token pads, as in `generate`.
@@ -277,7 +305,7 @@ def _pad_token(generation_config: Any, batch: GrammarBatch) -> int:
     return int(pad_token)
 
 
-def _check_options(model: Any, processors: LogitsProcessorList, config: Any) -> None:
+def check_options(model: Any, processors: LogitsProcessorList, config: Any) -> None:
     """Refuse by name what this loop would otherwise ignore."""
     if model.config.is_encoder_decoder:
         raise UnsupportedGenerationError("encoder-decoder models", "decoder-only models")

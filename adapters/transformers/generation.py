@@ -1,12 +1,14 @@
 """The result of one call of `ffwd.generate`: the text, its value, and its statistics."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from ffwd import Grammar, JsonSchema, ParseError, TruncatedError, TypedSchema
+from ffwd.adapters.transformers.particles import Particle
 from ffwd.adapters.transformers.report import GenerationStats
 from ffwd.grammar import WritingOptions
 
@@ -29,9 +31,18 @@ class Generation(Generic[T]):
         complete: Whether the text is whole: one that the grammar allows.
         finish_reason: Why it ended there.
         reasoning: What the model wrote before its answer.
+        draft: With `draft_tokens` the free answer that the model wrote first.
         tokens: The generated ids, the end token and those of the reasoning included.
         prompt_tokens: The ids that the model was given.
         stats: What the call cost, with all conversations of a batch.
+        log_masses: With `masses=True` a number in nats for each of `tokens`: the log probability
+            that the model gave to all tokens that were allowed there, reasoning included. Of a
+            forced token it is its own log probability. None without `masses=True`.
+        particles: With a `sampling` other than `"masks"` the texts behind the answer, with their
+            weights.
+        log_evidence: With these, the log of the mean weight, in nats: an unbiased estimate of how
+            probable the model's text is one of the grammar. Masks are of whole texts within
+            `max_new_tokens`, so only these count.
 
     """
 
@@ -39,10 +50,23 @@ class Generation(Generic[T]):
     complete: bool
     finish_reason: FinishReason
     reasoning: str = ""
+    draft: str | None = field(default=None, repr=False)
     tokens: tuple[int, ...] = field(repr=False)
     prompt_tokens: tuple[int, ...] = field(repr=False)
     stats: GenerationStats
+    log_masses: tuple[float, ...] | None = field(default=None, repr=False)
+    particles: tuple[Particle, ...] = field(default=(), repr=False)
+    log_evidence: float | None = field(default=None, repr=False)
     _read: Callable[[str], T] = field(repr=False, compare=False)
+
+    @property
+    def log_weight(self) -> float | None:
+        """The log importance weight of the tokens, in nats: the sum of `log_masses`.
+
+        The model's probability of the tokens, divided by that of the masked sampling that has
+        written them (without temperature and cuts). None without `masses=True`.
+        """
+        return None if self.log_masses is None else math.fsum(self.log_masses)
 
     @cached_property
     def value(self) -> T:

@@ -69,11 +69,10 @@ class ChunkedModel:
         self._prompt_mask = None if attention_mask is None else attention_mask.cpu()
         config = model.config.get_text_config(decoder=True)
         # Other kinds of attention, and positions by ALiBi, take masks of two axes.
-        self._ready_masks = (
-            rows > 1
-            and getattr(config, "_attn_implementation", None) == "sdpa"
-            and not getattr(config, "alibi", False)
+        self._makes_masks = getattr(config, "_attn_implementation", None) == "sdpa" and not getattr(
+            config, "alibi", False
         )
+        self._ready_masks = self._makes_masks and rows > 1
         self.forward_passes = 0
 
     def logits(self, pending: list[torch.Tensor]) -> torch.Tensor:
@@ -82,6 +81,17 @@ class ChunkedModel:
         `pending` is in the processor's memory. The first call brings the prompt, without what the
         cache held, and may bring more.
         Rows without new ids get arbitrary logits.
+        """
+        return self.float32(self.last_logits(pending, 1)[:, -1])
+
+    def float32(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return a copy of logits in float32, on the device of the prompt."""
+        return logits.to(copy=True, dtype=torch.float32, device=self._device)
+
+    def last_logits(self, pending: list[torch.Tensor], keep: int) -> torch.Tensor:
+        """Feed ids as `logits` does; return those after the last `keep` ids [rows, keep, width].
+
+        They have the model's type. Those of padding are arbitrary.
         """
         rows, width = len(pending), max(len(ids) for ids in pending)
         chunk = torch.zeros((3, rows, width), dtype=torch.long)
@@ -106,9 +116,25 @@ class ChunkedModel:
             self._next_positions[row] = following
         holes = any(len(new) < width for new in pending)
         ids, mask, positions = to_device(chunk, self._device)
-        logits = self._forward(ids, self._whole_mask(mask, holes), positions)
+        logits = self._forward(ids, self._whole_mask(mask, holes), positions, keep)
         self.forward_passes += 1
-        return logits[:, -1].to(copy=True, dtype=torch.float32, device=self._device)
+        return logits[:, -keep:]
+
+    def select(self, indices: list[int]) -> None:
+        """Replace the rows by copies of some of them, after the first pass.
+
+        Raises:
+            UnsupportedGenerationError: The model supports one row only.
+
+        """
+        if len(indices) > 1:
+            _check_batch(self.cache, self._takes_positions)
+        rows = torch.tensor(indices, device=self._device)
+        self.cache.batch_select_indices(rows)
+        if self._cache_mask is not None:
+            self._cache_mask = self._cache_mask[rows]
+        self._next_positions = [self._next_positions[index] for index in indices]
+        self._ready_masks = self._makes_masks and len(indices) > 1
 
     def _whole_mask(self, chunk: torch.Tensor, holes: bool) -> torch.Tensor | None:
         """Append the chunk's columns to the mask of the cache."""
@@ -130,8 +156,11 @@ class ChunkedModel:
         return seen & self._cache_mask.bool()[:, None, None, :] | itself
 
     def _forward(
-        self, ids: torch.Tensor, mask: torch.Tensor | None, positions: torch.Tensor
+        self, ids: torch.Tensor, mask: torch.Tensor | None, positions: torch.Tensor, keep: int
     ) -> torch.Tensor:
+        extra = self._extra
+        if "logits_to_keep" in extra:
+            extra = {**extra, "logits_to_keep": keep}
         first_call = self.forward_passes == 0
         inputs = self._model.prepare_inputs_for_generation(
             ids,
@@ -139,7 +168,7 @@ class ChunkedModel:
             position_ids=positions if self._takes_positions else None,
             is_first_iteration=first_call,
             **{CACHE: self.cache},
-            **self._extra,
+            **extra,
         )
         outputs = self._model(**inputs, return_dict=True)
         self.cache = getattr(outputs, CACHE)

@@ -9,6 +9,7 @@ from transformers import LogitsProcessor
 from ffwd import VocabularyError
 from ffwd.adapters.transformers.errors import NoTokenLeftError
 from ffwd.adapters.transformers.mask import ScoreMask
+from ffwd.adapters.transformers.masses import log_mass, log_total
 from ffwd.adapters.transformers.report import GenerationStats
 from ffwd.adapters.transformers.rows import GrammarBatch, GrammarOrStart, GrammarRows
 
@@ -44,6 +45,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
             time. Pass `generate`'s `max_new_tokens`, and no text is truncated.
         in_place: Write to the scores that are passed in, which saves a pass over them. `generate`
             makes them anew for each step. With `output_logits=True` it keeps them, so leave it off.
+        masses: Note `log_masses`, at the cost of a log-sum-exp of each row of scores, before and
+            after the mask.
 
     Raises:
         ValueError, VocabularyError: No grammar, grammars of different vocabularies, or `canonical`
@@ -67,6 +70,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         narrow: bool = False,
         max_tokens: int | None = None,
         in_place: bool = False,
+        masses: bool = False,
     ) -> None:
         if max_draft_tokens < 0:
             raise ValueError(f"max_draft_tokens is {max_draft_tokens}, must not be negative")
@@ -86,6 +90,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         )
         self._mask: ScoreMask | None = None
         self._in_place = in_place
+        self._masses = masses
         self._stats = GenerationStats()
 
     def __repr__(self) -> str:
@@ -95,6 +100,20 @@ class GrammarLogitsProcessor(LogitsProcessor):
     def stats(self) -> GenerationStats:
         """Counters since the prompt; `tokens` are those that the rows hold now."""
         return self._stats
+
+    @property
+    def log_masses(self) -> list[tuple[float, ...]]:
+        """The log masses of the tokens of each row, in nats; needs `masses=True`.
+
+        For each token, and for the one that the last call was about: the log probability that the
+        scores gave to all allowed tokens. With `narrow` that is, of a forced token, its own. The
+        sum over the tokens of a text is its log importance weight. Scores are those that the
+        processor is given: earlier processors have changed them.
+
+        Rows are those of the last call. Beam search may return a text that ended before, so its
+        masses are not among them.
+        """
+        return [tuple(row.log_masses) for row in self._rows.rows]
 
     def reset(self) -> None:
         """Take the next ids for a new prompt."""
@@ -138,7 +157,12 @@ class GrammarLogitsProcessor(LogitsProcessor):
             masks=before.masks + len(masked),
             mask_nanoseconds=before.mask_nanoseconds + time.perf_counter_ns() - started,
         )
+        total = log_total(scores) if self._masses else None
         result = self._mask.apply(scores, in_place=self._in_place)
+        if total is not None:
+            found = log_mass(total, result).tolist()
+            for index in masked:
+                rows[index].weigh(found[index])
         for index in self._mask.starved(result):
             if rows[index].refused is None and not rows[index].ended:
                 raise NoTokenLeftError(row=index)

@@ -1,6 +1,6 @@
 """Counters of one `generate()` call."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from ffwd.view import Recording
 
@@ -24,6 +24,10 @@ class GenerationStats:
     forced_tokens: int = 0
     masks: int = 0
     mask_nanoseconds: int = 0
+
+    def __add__(self, other: "GenerationStats") -> "GenerationStats":
+        names = (each.name for each in fields(self))
+        return GenerationStats(**{n: getattr(self, n) + getattr(other, n) for n in names})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +62,13 @@ class GenerationReport:
         title: What the recordings are about.
         recordings: With `record`, one for each row, which `save` as a picture: what was sampled,
             forced and healed, what was allowed and what the model made of it (`ffwd.view`).
+        masses: Ask for `log_masses`. It costs a log-sum-exp of each row of logits, the logits of
+            forced tokens, and one more pass over forced tokens at the end.
+        log_masses: With `masses`, one tuple for each row, with a number in nats for each of its
+            tokens: the log probability that the model gave to all allowed tokens. Of a forced token
+            it is that of the token. The distribution is the model's own, before processors,
+            temperature and cuts. Their sum is the log importance weight of the text. After an error
+            a row may lack its last ones, or have one that no token followed.
 
     """
 
@@ -67,3 +78,5 @@ class GenerationReport:
     stats: GenerationStats = field(default_factory=GenerationStats)
     tokens: list[TokenTrace] = field(default_factory=list)
     recordings: list[Recording] = field(default_factory=list)
+    masses: bool = False
+    log_masses: list[tuple[float, ...]] = field(default_factory=list)

@@ -23,11 +23,13 @@ class Row:
 
     `refused` is the first token that the grammar rejected. Later tokens are not matched.
     `ended` says whether the end token has been accepted; tokens after it are padding.
+    `log_masses` has a number for each token and one for the next token, or is empty.
     """
 
     matcher: Matcher
     tokens: list[int] = field(default_factory=list)
     refused: int | None = None
+    log_masses: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         # Each query of a matcher costs about as much as an accepted token.
@@ -46,7 +48,13 @@ class Row:
 
     def fork(self) -> "Row":
         """Copy the row; the matchers share their grammar."""
-        return Row(self.matcher.fork(), list(self.tokens), self.refused)
+        return Row(self.matcher.fork(), list(self.tokens), self.refused, list(self.log_masses))
+
+    def weigh(self, log_mass: float) -> None:
+        """Note the log mass of the next token."""
+        # A draft that was rolled back leaves those of tokens after it.
+        del self.log_masses[len(self.tokens) :]
+        self.log_masses.append(log_mass)
 
     def move_to(self, tokens: Sequence[int]) -> None:
         """Roll back to the common prefix with `tokens` and accept the rest of them."""

@@ -102,6 +102,7 @@ class Structured:
         canonical: bool = False,
         streamer: BaseStreamer | None = None,
         report: GenerationReport | None = None,
+        masses: bool = False,
         **options: Unpack[WritingOptions],
     ) -> dict[str, Any]:
         """Return keyword arguments for one call of `generate` or of a pipeline.
@@ -124,6 +125,8 @@ class Structured:
             canonical: Leave only tokens with which the tokenizer itself would have cut the text.
             streamer: Gets the tokens.
             report: Filled with counters, with fast-forward only.
+            masses: Let the logits processor note `log_masses`. With fast-forward a `report` asks
+                for them: `GenerationReport(masses=True)`.
             **options: How JSON is written: all but `registry` of `ffwd.json_schema`.
 
         Raises:
@@ -148,9 +151,16 @@ class Structured:
         if fast_forward is False:
             if report is not None:
                 raise TypeError("report needs fast_forward; a logits processor has its own stats")
-            processor = GrammarLogitsProcessor(rows, canonical=canonical, max_tokens=max_new_tokens)
+            processor = GrammarLogitsProcessor(
+                rows, canonical=canonical, max_tokens=max_new_tokens, masses=masses
+            )
             arguments["logits_processor"] = LogitsProcessorList([processor])
             return arguments | ({} if streamer is None else {"streamer": streamer})
+        if masses:
+            raise TypeError(
+                "masses=True is for fast_forward=False; with fast-forward give "
+                "report=GenerationReport(masses=True)"
+            )
         arguments |= {"custom_generate": fast_forward_generate, "grammar": rows}
         chosen = {
             "fast_forward": None if fast_forward is True else fast_forward,

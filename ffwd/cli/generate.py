@@ -286,7 +286,7 @@ def _answer(
     }
     if temperature > 0:
         options["temperature"] = temperature
-    report = GenerationReport(record=record, title=asked.title)
+    report = GenerationReport(record=record, title=asked.title, masses=record)
     processor = None
     if fast_forward:
         options |= {

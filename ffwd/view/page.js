@@ -64,6 +64,7 @@
   tiles.append(tile(count(asked), data.replayed ? "choices" : "asked of the model"));
   if (totals[0]) tiles.append(tile(time(totals[0]), "model"));
   tiles.append(tile(steps.length ? time(grammar / steps.length) : "–", "grammar, each token"));
+  if (data.weight !== null) tiles.append(tile(data.weight.toFixed(2), "log weight of the text"));
   tiles.append(tile(count(data.size), "tokens in the vocabulary"));
   const legend = make("ul", { class: "legend" });
   for (const kind of KINDS) {
@@ -142,7 +143,8 @@
     }
     if (step.q !== null) {
       parts.push(make("p", { class: "soft" },
-        `Before the mask it gave ${percent(step.q)} to what was allowed.`));
+        step.a ? `Before the mask it gave ${percent(step.q)} to what was allowed.`
+          : `The model gave it ${percent(step.q)}.`));
     }
     if (step.f) {
       const code = make("code");

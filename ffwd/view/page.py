@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import math
 from collections.abc import Iterable
 from importlib import resources
 from typing import Any
@@ -97,6 +98,7 @@ def _data(recording: Recording) -> dict[str, Any]:
         "title": recording.title,
         "size": recording.vocab_size,
         "replayed": recording.replayed,
+        "weight": _weight(recording),
         "hidden": hidden,
         "prompt": [token(i)[1:] for i, _ in recording.prompt],
         "back": [token(i)[1:] for i in recording.taken_back],
@@ -112,6 +114,12 @@ def _data(recording: Recording) -> dict[str, Any]:
         "refused": recording.refused.decode(errors="backslashreplace"),
         "refusal": recording.refusal,
     }
+
+
+def _weight(recording: Recording) -> float | None:
+    """Return the log weight; None where it is unknown, or minus infinity, which JSON lacks."""
+    weight = recording.log_weight if recording.steps else None
+    return weight if weight is not None and math.isfinite(weight) else None
 
 
 def _piece(data: bytes | None, name: str) -> list[Any]:

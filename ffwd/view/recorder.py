@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -112,6 +114,17 @@ class Recorder:
         for token in tokens:
             self._append(token, "forced", asked=False, model=0, accept=nanoseconds)
             nanoseconds = 0
+
+    def weighed(self, log_masses: Sequence[float]) -> None:
+        """Record how probable the allowed tokens were at each step, of forced tokens too.
+
+        Args:
+            log_masses: For each token so far the log of that probability; there may be fewer.
+
+        """
+        known = min(len(log_masses), len(self._steps))
+        for place, value in enumerate(log_masses[:known]):
+            self._steps[place] = replace(self._steps[place], allowed_probability=math.exp(value))
 
     def recording(
         self, *, replayed: bool = False, refused: bytes = b"", refusal: str | None = None

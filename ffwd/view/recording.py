@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import math
 import os
 from collections import Counter
 from dataclasses import dataclass
@@ -73,7 +74,9 @@ class Step:
         allowed: What the mask let through; None where none was filled.
         candidates: The likeliest of the allowed tokens, with the probabilities that the token was
             chosen by; empty where the model's scores were not recorded.
-        allowed_probability: How probable the allowed tokens were to the model before the mask.
+        allowed_probability: How probable the allowed tokens were to the model before the mask. Of a
+            forced token, which no mask stands for, how probable the token was; None where the model
+            was not asked.
         preferred: What the model would have chosen without the mask, where that is not allowed.
         time: Where the time went.
 
@@ -127,6 +130,20 @@ class Recording:
     def text(self) -> bytes:
         """Return the text of the tokens, including healed bytes."""
         return b"".join(step.text or b"" for step in self.steps)
+
+    @property
+    def log_weight(self) -> float | None:
+        """The log importance weight of the tokens, in nats: the sum of the logs of their masses.
+
+        None where the mass of a token (`Step.allowed_probability`) is unknown.
+        """
+        total = 0.0
+        for step in self.steps:
+            if step.allowed_probability is None:
+                return None
+            known = step.allowed_probability
+            total += math.log(known) if known > 0 else -math.inf
+        return total
 
     @property
     def counts(self) -> dict[str, int]:

@@ -530,3 +530,97 @@ def test_a_tokenizer_in_the_place_of_the_model_is_not_spelled_out(model, talking
     with pytest.raises(TypeError, match="cannot generate: give a model") as caught:
         ffwd.generate(talking, model, MESSAGES, Order)
     assert len(str(caught.value)) < 300
+
+
+def test_reasoning_comes_first_and_is_bounded(model, talking, vocabulary):
+    def tokens_of(made, begin):
+        """How many tokens have a byte of the reasoning, which begins there."""
+        place, found, end = 0, 0, begin + len(made.reasoning.encode())
+        for token in made.tokens:
+            before, place = place, place + len(vocabulary.token_bytes(token) or b"")
+            found += before < end and place > begin
+        return found
+
+    options = {"max_new_tokens": 80, "do_sample": True, "temperature": 3.0}
+    for bound in (1, 7):
+        made = ffwd.generate(
+            model, talking, MESSAGES, Order, reasoning_tokens=bound, whitespace="compact", **options
+        )
+        assert isinstance(made.value, Order)
+        written = talking.decode(made.tokens, skip_special_tokens=True)
+        assert written.startswith(f"<think>{made.reasoning}</think>")
+        assert written.endswith(made.text)
+        assert 0 < tokens_of(made, len("<think>")) <= bound
+    # Two prompts of different kinds: as text, and of a template that opens the reasoning.
+    made = ffwd.generate(model, talking, "Ada", Order, reasoning_tokens=3, **options)
+    assert isinstance(made.value, Order)
+    opened = copy.deepcopy(talking)
+    opened.chat_template = THINKING + "{# <think> </think> #}"
+    made = ffwd.generate(model, opened, MESSAGES, Order, reasoning_tokens=4, **options)
+    assert isinstance(made.value, Order)
+    written = opened.decode(made.tokens, skip_special_tokens=True)
+    assert written.startswith(f"{made.reasoning}</think>")
+    assert 0 < tokens_of(made, 0) <= 4
+    with ffwd.stream(model, talking, MESSAGES, Order, reasoning_tokens=5, **options) as stream:
+        reasoning = "".join(chunk.reasoning for chunk in stream)
+    assert stream.result().reasoning == reasoning
+
+
+def test_a_draft_is_in_the_conversation(model, talking):
+    conversations = [MESSAGES, [{"role": "system", "content": "Be brief."}, *MESSAGES]]
+    options = {"max_new_tokens": 60, "whitespace": "compact"}
+    made = ffwd.generate(model, talking, conversations, Order, draft_tokens=9, **options)
+    for one, conversation in zip(made, conversations, strict=True):
+        assert isinstance(one.value, Order)
+        assert one.draft
+        free = ffwd.generate(
+            model, talking, conversation, ffwd.any_text(), max_new_tokens=9, complete=False
+        )
+        assert free.text == one.draft
+        again = [*conversation, {"role": "assistant", "content": one.draft}, conversation[-1]]
+        plain = ffwd.generate(model, talking, again, Order, **options)
+        assert (plain.tokens, plain.prompt_tokens) == (one.tokens, one.prompt_tokens)
+        assert plain.draft is None
+    report = GenerationReport()
+    one = ffwd.generate(
+        model, talking, MESSAGES, Order, draft_tokens=9, report=report, masses=True, **options
+    )
+    assert one.stats == report.stats
+    assert len(one.log_masses) == len(one.tokens) < one.stats.tokens
+    both = ffwd.generate(
+        model, talking, MESSAGES, Order, draft_tokens=3, reasoning_tokens=3, sampling="smc",
+        particles=2, **options,
+    )  # fmt: skip
+    assert both.reasoning
+    assert both.draft
+    assert len(both.particles) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"reasoning_tokens": 0}, ValueError, "reasoning_tokens is 0"),
+        ({"reasoning_tokens": 2.0}, TypeError, "reasoning_tokens is 2.0"),
+        ({"draft_tokens": True}, TypeError, "draft_tokens is True"),
+        ({"draft_tokens": -1}, ValueError, "at least 1"),
+        ({"draft_tokens": 3, "messages": "Ada"}, TypeError, "the last one of the user"),
+        ({"draft_tokens": 3, "messages": [[]]}, TypeError, "the last one of the user"),
+        (
+            {"draft_tokens": 3, "messages": [*MESSAGES, {"role": "assistant", "content": "x"}]},
+            TypeError,
+            "the last one of the user",
+        ),
+    ],
+)
+def test_bad_bounds_of_reasoning_and_drafts(options, error, text, model, talking):
+    messages = options.pop("messages", MESSAGES)
+    with pytest.raises(error, match=text):
+        ffwd.generate(model, talking, messages, Order, **options)
+
+
+def test_what_has_no_reasoning_and_no_draft(model, talking, vocabulary):
+    compiled = ffwd.compile(ffwd.choice(["x", "y"]), vocabulary)
+    with pytest.raises(TypeError, match="reasoning_tokens needs a grammar"):
+        ffwd.generate(model, talking, MESSAGES, compiled, reasoning_tokens=4)
+    with pytest.raises(TypeError, match="a draft is not streamed"):
+        ffwd.stream(model, talking, MESSAGES, Order, draft_tokens=4)

@@ -15,7 +15,7 @@ from accelerator import DEVICE, Accelerator, on_device, placed
 from ffwd.adapters.logits import StagedBitmask
 from ffwd.adapters.transformers import GenerationReport, fast_forward_generate
 from ffwd.adapters.transformers.continuous_processor import GrammarBatchProcessor
-from ffwd.adapters.transformers.generate import _LOST, _NOT_A_NUMBER, _choose
+from ffwd.adapters.transformers.generate import _LOST, _NOT_A_NUMBER, choose
 
 GREEDY = {"do_sample": False, "max_new_tokens": 150}
 WIDTH = 768
@@ -81,7 +81,7 @@ def test_a_sampled_token_is_the_one_that_multinomial_draws(sampled):
     if sampled:
         by_hand = torch.multinomial(torch.softmax(scores, -1), 1).squeeze(1)
     torch.manual_seed(3)
-    assert _choose(scores, lost, do_sample=sampled) == by_hand.tolist()
+    assert choose(scores, lost, do_sample=sampled) == by_hand.tolist()
 
 
 def test_scores_without_a_token_and_without_numbers_are_told_apart():
@@ -89,7 +89,7 @@ def test_scores_without_a_token_and_without_numbers_are_told_apart():
     scores[1] = -torch.inf
     scores[2, 3] = torch.nan
     lost = scores.amax(-1) == -torch.inf
-    found = _choose(scores, lost, do_sample=True)
+    found = choose(scores, lost, do_sample=True)
     assert found[1:] == [_LOST, _NOT_A_NUMBER]
     assert found[0] >= 0
 

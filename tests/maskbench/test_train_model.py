@@ -13,6 +13,7 @@ from transformers import AutoTokenizer
 import ffwd.model
 from ffwd.model.texts import Words
 from maskbench.__main__ import main
+from maskbench.tools.train_model import ways
 from maskbench.tools.train_model.training import (
     IGNORED,
     TrainingSettings,
@@ -107,3 +108,18 @@ def test_the_command_writes_a_whole_folder(tmp_path):
     for name in ("tokenizer.json", "chat_template.jinja"):
         same = (tmp_path / "made" / name).read_text() == (ffwd.model.path() / name).read_text()
         assert same, name
+
+
+def test_ways_of_answering_are_compared(monkeypatch):
+    """The same conversations in each way, and what each of them took."""
+    monkeypatch.setattr(ways, "ASKED", ("question",))
+    some = ("masks", "draft_tokens=64", 'sampled, sampling="smc"')
+    monkeypatch.setattr(ways, "WAYS", {name: ways.WAYS[name] for name in some})
+    result = CliRunner().invoke(main, ["tools", "evaluate-ways", "--conversations", "2"])
+    assert result.exit_code == 0, result.output
+    rows = [line.strip("| ").split(" | ") for line in result.stdout.splitlines()[2:]]
+    assert [row[:3] for row in rows] == [["question", f"`{way}`", "2"] for way in some]
+    passes = [float(row[4]) for row in rows]
+    # A draft is another generation, and questions have short answers.
+    assert passes[1] > passes[0]
+    assert rows[0][3] == "100%"

@@ -131,7 +131,7 @@ def test_the_options_are_the_same_everywhere() -> None:
             if one.annotation is not None and default is not None
         ]
 
-    assert len(options(generate)) == 11
+    assert len(options(generate)) == 16
     assert {node.name for node in overloads} == {"generate", "generate_async", "stream"}
     for node in overloads:
         assert options(node) == options(generate), (node.name, node.lineno)

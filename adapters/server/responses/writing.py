@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ffwd.adapters.server.answers import merged
+from ffwd.adapters.server.answers import merged, weights
 from ffwd.adapters.server.deltas import Delta
 from ffwd.adapters.server.errors import ApiError
 from ffwd.adapters.server.loading import LoadedModel
@@ -233,7 +233,7 @@ _CALLS = {"call": "function", "custom": "custom_tool"}
 
 
 def _usage(ending: Ending, prompt_tokens: int) -> Mapping[str, Any]:
-    """Return the tokens of a response; `forced_tokens` is a field of this server's own."""
+    """Return the tokens of a response; `forced_tokens` and weights are this server's own."""
     return {
         "input_tokens": prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -241,6 +241,7 @@ def _usage(ending: Ending, prompt_tokens: int) -> Mapping[str, Any]:
         "output_tokens_details": {
             "reasoning_tokens": ending.reasoning,
             "forced_tokens": ending.forced,
+            **weights([ending.log_masses]),
         },
         "total_tokens": prompt_tokens + ending.tokens,
     }

@@ -4,6 +4,7 @@ Nothing here is read from a file or fetched: a seed decides everything.
 """
 
 from ffwd.model.texts.conversations import SIMPLE_KINDS as SIMPLE_KINDS
+from ffwd.model.texts.conversations import TASKS as TASKS
 from ffwd.model.texts.conversations import Example as Example
 from ffwd.model.texts.conversations import conversation as conversation
 from ffwd.model.texts.conversations import extraction as extraction

@@ -1,4 +1,4 @@
-"""`python -m maskbench tools train-model` and `evaluate-model`."""
+"""`python -m maskbench tools train-model`, `evaluate-model` and `evaluate-ways`."""
 
 from __future__ import annotations
 
@@ -134,6 +134,32 @@ def evaluate_model_command(
     click.echo("| task | conversations | right | right under masks |\n|---|---|---|---|")
     for score in scores:
         click.echo(_row(score))
+
+
+@click.command("evaluate-ways", context_settings={"show_default": True})
+@click.argument(
+    "folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option("--conversations", default=40, type=click.IntRange(min=1), help="Of each task.")
+@click.option("--seed", default=0, type=int)
+def evaluate_ways_command(folder: Path | None, conversations: int, seed: int) -> None:
+    """Say how often answers are right under masks, with reasoning, after a draft and sampled."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        import ffwd.model
+        from maskbench.tools.train_model.ways import evaluate_ways
+    except ImportError as error:
+        raise click.ClickException(_NEEDED.format(error)) from None
+    torch.set_num_threads(1)
+    where = ffwd.model.path() if folder is None else folder
+    model = AutoModelForCausalLM.from_pretrained(where, trust_remote_code=False).eval()
+    tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
+    click.echo("| task | options | answers | right | passes an answer |\n|---|---|---:|---:|---:|")
+    for way in evaluate_ways(model, tokenizer, conversations, seed=seed):
+        share, passes = way.right / way.answers, way.passes / way.answers
+        click.echo(f"| {way.task} | `{way.way}` | {way.answers} | {share:.0%} | {passes:.1f} |")
 
 
 def _row(score: Score) -> str:
