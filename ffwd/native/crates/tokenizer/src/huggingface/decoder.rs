@@ -42,19 +42,43 @@ pub(super) fn steps<'v>(
     }
 }
 
-/// The type of a step.
+/// The type of a step; empty if it has none.
 pub(super) fn kind(step: &Value) -> &str {
-    text(step, "type")
+    step.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A text of a step; empty if it has none of that name.
-pub(super) fn text<'v>(step: &'v Value, name: &str) -> &'v str {
-    step.get(name).and_then(Value::as_str).unwrap_or_default()
+pub(super) fn text<'v>(step: &'v Value, name: &str) -> Result<&'v str, HuggingFaceError> {
+    match step.get(name) {
+        None | Some(Value::Null) => Ok(""),
+        Some(value) => value.as_str().ok_or_else(|| mistyped(name, "a string", value)),
+    }
+}
+
+/// A flag of a step; `missing` if it has none of that name.
+pub(super) fn flag(step: &Value, name: &str, missing: bool) -> Result<bool, HuggingFaceError> {
+    match step.get(name) {
+        None | Some(Value::Null) => Ok(missing),
+        Some(value) => value.as_bool().ok_or_else(|| mistyped(name, "true or false", value)),
+    }
+}
+
+pub(super) fn mistyped(name: &str, expected: &str, value: &Value) -> HuggingFaceError {
+    HuggingFaceError::Corrupt(format!("`{name}` must be {expected}, not {}", summary(value)))
+}
+
+/// A value as text, for a message.
+pub(super) fn summary(value: &Value) -> String {
+    let all = value.to_string();
+    match all.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", &all[..end]),
+        None => all,
+    }
 }
 
 /// The text that a step looks for; empty for a regular expression.
-pub(super) fn pattern(step: &Value) -> &str {
-    step.get("pattern").map_or("", |pattern| text(pattern, "String"))
+pub(super) fn pattern(step: &Value) -> Result<&str, HuggingFaceError> {
+    step.get("pattern").map_or(Ok(""), |pattern| text(pattern, "String"))
 }
 
 /// Reads the decoder.
@@ -87,14 +111,17 @@ pub(super) fn read(decoder: &Value) -> Result<Notation, HuggingFaceError> {
     for step in listed {
         match kind(step) {
             "Replace" if !byte_fallback && !fused => {
-                let written = pattern(step);
+                let written = pattern(step)?;
                 if written.is_empty() {
-                    return unsupported(format!("the decoder replaces by pattern: {step}"));
+                    return unsupported(format!(
+                        "the decoder replaces by pattern: {}",
+                        summary(step)
+                    ));
                 }
-                replacements.push((written.to_owned(), text(step, "content").to_owned()));
+                replacements.push((written.to_owned(), text(step, "content")?.to_owned()));
             }
             "Metaspace" if !byte_fallback && !fused => {
-                replacements.push((text(step, "replacement").to_owned(), " ".to_owned()));
+                replacements.push((text(step, "replacement")?.to_owned(), " ".to_owned()));
             }
             "ByteFallback" if !fused => byte_fallback = true,
             "Fuse" => fused = true,

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::decoder::{flag, mistyped, text};
 use super::{HuggingFaceError, SUPPORTED};
 use crate::tokenizer::ModelFile;
 
@@ -11,14 +12,22 @@ pub(super) fn read(json: &[u8]) -> Result<ModelFile, HuggingFaceError> {
         Ok(file) => file,
         Err(_) => unusual(json)?,
     };
-    let affix = |name: &str| file.model().get(name).and_then(Value::as_str).unwrap_or_default();
-    let (before, after) = (affix("continuing_subword_prefix"), affix("end_of_word_suffix"));
+    let model = Value::Object(file.model().clone());
+    for name in ["byte_fallback", "ignore_merges"] {
+        flag(&model, name, false)?;
+    }
+    text(&model, "unk_token")?;
+    let before = text(&model, "continuing_subword_prefix")?;
+    let after = text(&model, "end_of_word_suffix")?;
     if !before.is_empty() || !after.is_empty() {
         return Err(HuggingFaceError::Unsupported(format!(
             "the tokenizer marks parts of words with {before:?} and {after:?}: {SUPPORTED}"
         )));
     }
-    let dropout = file.model().get("dropout").and_then(Value::as_f64).unwrap_or_default();
+    let dropout = match model.get("dropout") {
+        None | Some(Value::Null) => 0.0,
+        Some(value) => value.as_f64().ok_or_else(|| mistyped("dropout", "a number", value))?,
+    };
     if dropout != 0.0 {
         return Err(HuggingFaceError::Unsupported(format!(
             "the tokenizer drops merges at random (dropout {dropout}), so that its encoding of a \

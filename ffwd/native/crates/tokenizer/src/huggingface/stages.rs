@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::decoder::{kind, pattern, text, Notation};
+use super::decoder::{flag, kind, mistyped, pattern, summary, text, Notation};
 use super::HuggingFaceError;
 use crate::pretokenizer::{Behavior, Dialect, StageSpec};
 use crate::tokenizer::{DummySpace, Normalizer, Scope, Writing};
@@ -34,27 +34,14 @@ fn unsupported<T>(message: String) -> Result<T, HuggingFaceError> {
     Err(HuggingFaceError::Unsupported(message))
 }
 
-/// A step as text, for a message.
-fn summary(step: &Value) -> String {
-    let all = step.to_string();
-    match all.char_indices().nth(120) {
-        Some((end, _)) => format!("{}…", &all[..end]),
-        None => all,
-    }
-}
-
-fn flag(step: &Value, name: &str, missing: bool) -> bool {
-    step.get(name).and_then(Value::as_bool).unwrap_or(missing)
-}
-
 /// Whether a step drops its matches. Patterns that match everything are written as a step that
 /// drops what does *not* match.
-fn drops(step: &Value) -> bool {
-    text(step, "behavior") == "Removed" && !flag(step, "invert", false)
+fn drops(step: &Value) -> Result<bool, HuggingFaceError> {
+    Ok(text(step, "behavior")? == "Removed" && !flag(step, "invert", false)?)
 }
 
 fn behavior(step: &Value) -> Result<Behavior, HuggingFaceError> {
-    Ok(match text(step, "behavior") {
+    Ok(match text(step, "behavior")? {
         // The library's own default, of punctuation.
         "Isolated" | "" => Behavior::Isolated,
         "Removed" => Behavior::Removed,
@@ -84,12 +71,12 @@ impl<'n> Chain<'n> {
     pub fn normalize(&mut self, step: &Value) -> Result<(), HuggingFaceError> {
         match kind(step) {
             "NFC" if !self.bytes_are_written => self.made.normalizer.compose = true,
-            "Prepend" if self.notation.writes(text(step, "prepend"), " ") => {
+            "Prepend" if self.notation.writes(text(step, "prepend")?, " ") => {
                 let scope = Scope::Every;
                 self.made.dummy_space = Some(DummySpace { scope, before_space: true });
             }
-            "Replace" if self.notation.writes(text(step, "content"), pattern(step)) => {
-                self.written.insert(text(step, "content").into(), pattern(step).into());
+            "Replace" if self.notation.writes(text(step, "content")?, pattern(step)?) => {
+                self.written.insert(text(step, "content")?.into(), pattern(step)?.into());
             }
             "ByteLevel" if self.byte_level() => self.bytes_are_written = true,
             _ => {
@@ -107,25 +94,25 @@ impl<'n> Chain<'n> {
     pub fn cut(&mut self, step: &Value) -> Result<(), HuggingFaceError> {
         match kind(step) {
             "ByteLevel" if self.byte_level() => {
-                if flag(step, "add_prefix_space", false) {
+                if flag(step, "add_prefix_space", false)? {
                     self.prepend(Scope::Every, step)?;
                 }
-                if flag(step, "use_regex", true) {
+                if flag(step, "use_regex", true)? {
                     self.add(StageSpec::ByteLevelRegex, step)?;
                 }
                 self.bytes_are_written = true;
                 Ok(())
             }
-            "Metaspace" if self.notation.writes(text(step, "replacement"), " ") => {
+            "Metaspace" if self.notation.writes(text(step, "replacement")?, " ") => {
                 self.metaspace(step)
             }
-            "Split" if !drops(step) => self.split(step),
-            "Punctuation" if !drops(step) => {
+            "Split" if !drops(step)? => self.split(step),
+            "Punctuation" if !drops(step)? => {
                 let behavior = behavior(step)?;
                 self.add(StageSpec::Punctuation { behavior }, step)
             }
             "Digits" => {
-                let individual = flag(step, "individual_digits", false);
+                let individual = flag(step, "individual_digits", false)?;
                 self.add(StageSpec::Digits { individual }, step)
             }
             _ => unsupported(format!(
@@ -138,7 +125,7 @@ impl<'n> Chain<'n> {
 
     fn metaspace(&mut self, step: &Value) -> Result<(), HuggingFaceError> {
         // Older files have a flag where others name a scheme.
-        let scheme = match (text(step, "prepend_scheme"), flag(step, "add_prefix_space", true)) {
+        let scheme = match (text(step, "prepend_scheme")?, flag(step, "add_prefix_space", true)?) {
             ("" | "never", false) => "never",
             ("", true) => "always",
             (stated, true) => stated,
@@ -160,8 +147,8 @@ impl<'n> Chain<'n> {
                 )))
             }
         }
-        self.written.insert(text(step, "replacement").into(), " ".into());
-        if flag(step, "split", true) {
+        self.written.insert(text(step, "replacement")?.into(), " ".into());
+        if flag(step, "split", true)? {
             self.add(StageSpec::Metaspace, step)?;
         }
         Ok(())
@@ -180,9 +167,13 @@ impl<'n> Chain<'n> {
     }
 
     fn split(&mut self, step: &Value) -> Result<(), HuggingFaceError> {
-        let (behavior, invert) = (behavior(step)?, flag(step, "invert", false));
-        let verbatim = step.get("pattern").and_then(|pattern| pattern.get("String"));
-        let Some(verbatim) = verbatim.and_then(Value::as_str) else {
+        let (behavior, invert) = (behavior(step)?, flag(step, "invert", false)?);
+        let missing = &Value::Null;
+        let pattern = step.get("pattern").unwrap_or(missing);
+        let Some(verbatim) = pattern.get("String").and_then(Value::as_str) else {
+            let Some(pattern) = pattern.get("Regex").and_then(Value::as_str) else {
+                return Err(mistyped("pattern", "a string or a regular expression", pattern));
+            };
             if !self.written.is_empty() {
                 return unsupported(format!(
                     "the tokenizer's pre-tokenizer has a pattern for text whose spaces are written \
@@ -190,7 +181,6 @@ impl<'n> Chain<'n> {
                     summary(step)
                 ));
             }
-            let pattern = step.get("pattern").map_or("", |pattern| text(pattern, "Regex"));
             let (pattern, dialect) = (pattern.to_owned(), Dialect::Oniguruma);
             return self.add(StageSpec::Split { pattern, dialect, invert, behavior }, step);
         };

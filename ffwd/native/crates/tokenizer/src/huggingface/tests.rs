@@ -88,7 +88,9 @@ fn models_and_parts_are_refused_by_name() {
 
 #[test]
 fn contradictions_are_refused() {
-    let cases: [(&str, fn(&mut Value)); 4] = [
+    let cases: [(&str, fn(&mut Value)); 6] = [
+        ("`use_regex` must be", |file| file["pre_tokenizer"]["use_regex"] = 1.into()),
+        ("`ignore_merges` must be", |file| file["model"]["ignore_merges"] = "no".into()),
         ("`model`", |file| file["model"] = Value::Null),
         ("no piece", |file| file["model"]["merges"] = serde_json::json!([["a", "c"]])),
         ("has the id 300", |file| file["added_tokens"][1]["id"] = 300.into()),
