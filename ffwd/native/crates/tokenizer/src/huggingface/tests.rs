@@ -1,5 +1,7 @@
 use super::*;
 
+type Change = fn(&mut Value);
+
 /// Byte-level: token `b` is byte `b`, 256 is `ab`, then `</s>` and `<think>`.
 fn byte_level(change: impl FnOnce(&mut Value)) -> String {
     let mut next = 0x100u32;
@@ -70,7 +72,7 @@ fn a_model_without_a_name_and_merges_that_come_first() {
 
 #[test]
 fn models_and_parts_are_refused_by_name() {
-    let cases: [(&str, fn(&mut Value)); 7] = [
+    let cases: [(&str, Change); 7] = [
         ("Unigram", |file| file["model"] = serde_json::json!({"type": "Unigram", "vocab": []})),
         ("Unigram", |file| file["model"] = serde_json::json!({"vocab": [["a", -1.0]]})),
         ("WordPiece", |file| file["model"] = serde_json::json!({"vocab": {"a": 1}})),
@@ -88,7 +90,7 @@ fn models_and_parts_are_refused_by_name() {
 
 #[test]
 fn contradictions_are_refused() {
-    let cases: [(&str, fn(&mut Value)); 6] = [
+    let cases: [(&str, Change); 6] = [
         ("`use_regex` must be", |file| file["pre_tokenizer"]["use_regex"] = 1.into()),
         ("`ignore_merges` must be", |file| file["model"]["ignore_merges"] = "no".into()),
         ("`model`", |file| file["model"] = Value::Null),
