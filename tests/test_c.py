@@ -8,11 +8,12 @@ import shutil
 import subprocess
 from ctypes import byref, c_bool, c_size_t, c_uint32
 
-import ffwdc
+import clibrary
 import numpy as np
 import pytest
 import realtokenizers
-from ffwdc import CRATE, ENCODE, C, CallError, CMatcher
+from clibrary import CRATE
+from ffwdc import ENCODE, C, CallError, CMatcher
 
 import ffwd
 
@@ -46,7 +47,7 @@ GRAMMARS = {
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ffwdc.build(tmp_path_factory.mktemp("shared"))
+    return clibrary.build(tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture(scope="module")
@@ -266,15 +267,6 @@ def test_the_header_names_every_function():
     assert values <= set(re.findall(r"#define (FFWD_\w+) \d+", header))
 
 
-def compiled_program(source, library, folder, *flags):
-    compiler = {".c": "cc", ".cpp": "c++"}[source.suffix]
-    program = folder / source.stem
-    command = [compiler, *flags, "-Wall", "-Wextra", "-Werror", "-g", "-I", CRATE / "include"]
-    command += [source, "-L", library.parent, "-lffwd", f"-Wl,-rpath,{library.parent}"]
-    subprocess.run([*command, "-o", program], check=True)
-    return program
-
-
 SCHEMA = {
     "type": "object",
     "properties": {"id": {"type": "integer", "minimum": 7}, "kind": {"enum": ["first", "second"]}},
@@ -285,32 +277,28 @@ SCHEMA = {
 
 def test_the_program_in_c_writes_a_record_and_leaks_nothing(tmp_path):
     # Memory is watched where it is the system's.
-    library = ffwdc.build(tmp_path, system_allocator=True)
-    program = compiled_program(CRATE / "examples/record.c", library, tmp_path, "-std=c11")
+    library = clibrary.build(tmp_path, system_allocator=True)
+    program = clibrary.compiled(CRATE / "examples/record.c", library, tmp_path, "-std=c11")
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(SCHEMA))
     written = subprocess.run([program, schema], check=True, capture_output=True, text=True)
     # The lowest digits come first: 1, and then one more.
     assert json.loads(written.stdout) == {"id": 10, "kind": "first"}
-    in_rust = ffwdc.artifacts("example")["record"]
+    in_rust = clibrary.artifacts("example")["record"]
     same = subprocess.run([in_rust, schema], check=True, capture_output=True, text=True)
     assert same.stdout == written.stdout
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not installed")
-    watched = ["valgrind", "--quiet", "--leak-check=full", "--error-exitcode=9"]
-    watched += ["--errors-for-leak-kinds=definite,indirect", "--show-leak-kinds=definite,indirect"]
-    found = subprocess.run([*watched, program, schema], capture_output=True, text=True)
+    found = clibrary.watched([program, schema])
     assert found.returncode == 0, found.stderr
     assert found.stdout == written.stdout
     schema.write_text('{"type": "nonesuch"}')
-    refused = subprocess.run([*watched, program, schema], capture_output=True, text=True)
+    refused = clibrary.watched([program, schema])
     assert refused.returncode == 1, refused.stderr
     assert "nonesuch" in refused.stderr
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler is installed")
 def test_the_program_in_cpp_prints_masks(library, tmp_path):
-    program = compiled_program(CRATE / "examples/masks.cpp", library, tmp_path, "-std=c++17")
+    program = clibrary.compiled(CRATE / "examples/masks.cpp", library, tmp_path, "-std=c++17")
     printed = subprocess.run([program, "a(b|c)+", "ab"], capture_output=True, text=True, check=True)
     assert printed.stdout.splitlines() == ["a ", "b c ", "b c end "]
     refused = subprocess.run([program, "a(b|c)+", "ax"], capture_output=True, text=True)
@@ -324,6 +312,6 @@ def test_the_program_of_the_page_runs(library, tmp_path):
     page = (CRATE.parents[3] / "docs/c.md").read_text()
     source = tmp_path / "page.c"
     source.write_text(re.findall(r"```c\n(.*?)```", page, re.DOTALL)[0])
-    program = compiled_program(source, library, tmp_path, "-std=c11")
+    program = clibrary.compiled(source, library, tmp_path, "-std=c11")
     printed = subprocess.run([program], capture_output=True, text=True, check=True)
     assert printed.stdout.split() == ["n", "y"]

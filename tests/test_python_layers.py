@@ -429,7 +429,9 @@ def private(name: str, layer: str) -> bool:
 def python_modules() -> Iterator[tuple[str, Path]]:
     for layer, rule in PYTHON_LAYERS.items():
         for path in sorted((ROOT / rule.folder).rglob("*.py")):
-            yield module_name(layer, path), path
+            # The examples of the C library are programs, and no part of the package.
+            if "examples" not in path.parts:
+                yield module_name(layer, path), path
 
 
 def test_python_modules_keep_to_their_layer() -> None:

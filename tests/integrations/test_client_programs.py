@@ -2,7 +2,11 @@
 
 import asyncio
 import enum
+import json
 import os
+import subprocess
+import sys
+from importlib.metadata import version
 from types import ModuleType
 from typing import Literal
 
@@ -82,6 +86,31 @@ class TestDspy:
             assert call.name == "paint"
             assert call.args["colour"] in ("red", "green")
 
+    @pytest.mark.parametrize("field", ["colour", None])
+    def test_stream(self, lm, field):
+        """All chunks, or those of one field."""
+        listeners = [dspy.streaming.StreamListener(signature_field_name=field)] if field else None
+
+        async def run():
+            stream = dspy.streamify(dspy.Predict(Ask), stream_listeners=listeners)
+            return [part async for part in stream(question="Which?")]
+
+        with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+            *parts, answer = asyncio.run(run())
+        assert answer.colour in ("red", "green", "blue")
+        assert answer.coats in (1, 2)
+        if field:
+            assert {part.signature_field_name for part in parts} == {"colour"}
+            assert parts[-1].is_last_chunk
+            # DSPy gives the JSON of the field, and what its last chunk has behind that.
+            written = "".join(part.chunk for part in parts)
+            assert written.startswith(json.dumps(answer.colour))
+        else:
+            texts = [choice.delta.content or "" for part in parts for choice in part.choices]
+            assert len(texts) > 2
+            written = json.loads("".join(texts))
+            assert written == {"colour": answer.colour, "coats": answer.coats}
+
     def test_errors(self, provider, url):
         lm = dspy.LM(provider, api_base=url, api_key="wrong", cache=False, num_retries=0)
         with pytest.raises(Exception, match="API key is missing or wrong"):
@@ -149,6 +178,47 @@ function Say(question: string) -> string {
 """
 
 
+# A user's program: what the generator writes is in the folder baml_client beside it.
+PROGRAM = """
+import asyncio
+import os
+
+from baml_client.async_client import b as waiting
+from baml_client.sync_client import b
+from baml_client.types import Colour, Paint
+from baml_py import Collector
+from baml_py.errors import BamlClientHttpError
+
+collector = Collector()
+whole = b.Choose("Which?", {"collector": collector})
+assert isinstance(whole, Paint), whole
+assert whole.colour in Colour and whole.coats in (1, 2), whole
+assert collector.last.usage.output_tokens > 0
+assert b.Say("Which?")
+
+stream = b.stream.Choose("Which?")
+parts = list(stream)
+assert stream.get_final_response() == whole
+
+
+async def run():
+    stream = waiting.stream.Choose("Which?")
+    parts = [part async for part in stream]
+    return parts, await stream.get_final_response(), await waiting.Choose("Which?")
+
+
+more, *answers = asyncio.run(run())
+assert answers == [whole, whole], answers
+# How many there are depends on time, and not on the answer.
+for part in parts + more:
+    assert part.colour in (None, whole.colour) and part.coats in (None, whole.coats), part
+try:
+    b.Choose("Which?", {"env": {"URL": os.environ["URL"], "KEY": "wrong"}})
+except BamlClientHttpError as error:
+    print(error.status_code)
+"""
+
+
 class Colour(str, enum.Enum):
     Red = "Red"
     Green = "Green"
@@ -165,7 +235,7 @@ class PartialPaint(BaseModel):
 
 
 class TestBaml:
-    """Its runtime, called as generated clients call it; the generator writes only the types."""
+    """Its runtime, called as generated clients call it, and a program with such a client."""
 
     types, partial = ModuleType("types"), ModuleType("partial")
     types.Colour = partial.Colour = Colour
@@ -220,3 +290,28 @@ class TestBaml:
         with pytest.raises(BamlClientHttpError) as info:
             call("Choose", key="wrong")
         assert info.value.status_code == 401
+
+    def test_generated(self, url, tmp_path):
+        """Its streams hold Python's lock, so the program has a process of its own."""
+        (tmp_path / "baml_src").mkdir()
+        generator = f"""
+            generator python {{
+              output_type "python/pydantic"
+              output_dir ".."
+              version "{version("baml-py")}"
+            }}
+        """
+        (tmp_path / "baml_src/main.baml").write_text(generator + SOURCE)
+        cli = "import sys, baml_py; baml_py.invoke_runtime_cli()"
+        generate = [sys.executable, "-c", cli, "generate", "--from", "baml_src"]
+        subprocess.run(generate, cwd=tmp_path, check=True, capture_output=True)
+        (tmp_path / "program.py").write_text(PROGRAM)
+        program = subprocess.run(
+            [sys.executable, "program.py"],
+            cwd=tmp_path,
+            env=os.environ | {"URL": url, "KEY": KEY},
+            capture_output=True,
+            text=True,
+        )
+        assert program.returncode == 0, program.stderr
+        assert program.stdout == "401\n"

@@ -1,8 +1,8 @@
 /* Writes a JSON record token by token: forced tokens first, otherwise the lowest allowed one.
  *
- * With the path of a schema, a tokenizer of single bytes and a token that ends the output:
+ * With the path of a schema, and that of a tokenizer.json; without it the tokens are single bytes:
  *
- *     cc -I include examples/record.c -L LIBRARIES -lffwd -o record && ./record schema.json
+ *     cc -I include examples/record.c -L LIBRARIES -lffwd -o record && ./record schema.json tokenizer.json
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 
 #define NUM_TOKENS 257
 #define END 256
-#define MASK_WORDS 9
 
 /* A pointer to the error, since C does not say which argument is evaluated first. */
 static void check(ffwd_status status, ffwd_error **error) {
@@ -42,14 +41,8 @@ static char *read_file(const char *path, size_t *length) {
   return text;
 }
 
-int main(int count, char **arguments) {
-  if (count != 2) {
-    fprintf(stderr, "usage: record SCHEMA\n");
-    return 2;
-  }
-  size_t length;
-  char *schema = read_file(arguments[1], &length);
-
+/* Tokens of single bytes, and one that ends the output. */
+static ffwd_vocabulary *bytes_as_tokens(void) {
   uint8_t bytes[256];
   ffwd_bytes tokens[NUM_TOKENS] = {{0}};
   for (int byte = 0; byte < 256; byte++) {
@@ -57,18 +50,44 @@ int main(int count, char **arguments) {
     tokens[byte] = (ffwd_bytes){&bytes[byte], 1};
   }
   const uint32_t end = END;
-
   ffwd_error *error = NULL;
   ffwd_vocabulary *vocabulary = NULL;
   check(ffwd_vocabulary_new(tokens, NUM_TOKENS, &end, 1, 0, encode, NULL, &vocabulary, &error), &error);
-  if (ffwd_vocabulary_mask_words(vocabulary) != MASK_WORDS) return 1;
+  return vocabulary;
+}
 
+/* With no end tokens, they are those with a well-known name. */
+static ffwd_vocabulary *tokens_of_file(const char *path) {
+  ffwd_error *error = NULL;
+  ffwd_vocabulary *vocabulary = NULL;
+  check(ffwd_vocabulary_from_file(path, NULL, 0, 0, &vocabulary, &error), &error);
+  return vocabulary;
+}
+
+static uint32_t lowest(const uint32_t *mask) {
+  uint32_t token = 0;
+  while ((mask[token / 32] & 1u << token % 32) == 0) token++;
+  return token;
+}
+
+int main(int count, char **arguments) {
+  if (count != 2 && count != 3) {
+    fprintf(stderr, "usage: record SCHEMA [TOKENIZER]\n");
+    return 2;
+  }
+  size_t length;
+  char *schema = read_file(arguments[1], &length);
+  ffwd_vocabulary *vocabulary = count == 3 ? tokens_of_file(arguments[2]) : bytes_as_tokens();
+  size_t num_words = ffwd_vocabulary_mask_words(vocabulary);
+  uint32_t *mask = malloc(num_words * sizeof *mask);
+  if (mask == NULL) return 1;
+
+  ffwd_error *error = NULL;
   ffwd_grammar *grammar = NULL;
   ffwd_options options = ffwd_options_default();
   options.whitespace = FFWD_WHITESPACE_COMPACT;
   ffwd_bytes text = {(const uint8_t *)schema, length};
   check(ffwd_compile(vocabulary, FFWD_JSON_SCHEMA, text, &options, NULL, &grammar, &error), &error);
-  ffwd_vocabulary_free(vocabulary);
   free(schema);
 
   ffwd_matcher *matcher = NULL;
@@ -76,30 +95,28 @@ int main(int count, char **arguments) {
   ffwd_grammar_free(grammar);
 
   while (!ffwd_matcher_is_terminated(matcher)) {
-    const uint32_t *forced;
-    size_t num_forced;
+    const uint32_t *tokens;
+    uint32_t chosen;
+    size_t num_tokens;
     bool accepted = false;
-    check(ffwd_matcher_forced_tokens(matcher, &forced, &num_forced, &error), &error);
-    if (num_forced > 0) {
-      for (size_t at = 0; at < num_forced; at++) {
-        if (forced[at] != END) putchar((int)forced[at]);
-      }
-      check(ffwd_matcher_accept_all(matcher, forced, num_forced, &accepted, &error), &error);
-    } else {
-      uint32_t mask[MASK_WORDS];
-      check(ffwd_matcher_fill(matcher, mask, MASK_WORDS, &error), &error);
-      uint32_t token = END;
-      /* The end comes first where it is allowed. */
-      if ((mask[END / 32] & 1u << END % 32) == 0) {
-        for (token = 0; (mask[token / 32] & 1u << token % 32) == 0; token++) {
-        }
-        putchar((int)token);
-      }
-      check(ffwd_matcher_accept(matcher, token, &accepted, &error), &error);
+    check(ffwd_matcher_forced_tokens(matcher, &tokens, &num_tokens, &error), &error);
+    if (num_tokens == 0) {
+      if (ffwd_matcher_is_accepting(matcher)) break; /* An end token would do, too. */
+      check(ffwd_matcher_fill(matcher, mask, num_words, &error), &error);
+      chosen = lowest(mask);
+      tokens = &chosen;
+      num_tokens = 1;
     }
+    for (size_t at = 0; at < num_tokens; at++) {
+      ffwd_bytes written = ffwd_vocabulary_token(vocabulary, tokens[at]);
+      fwrite(written.data, 1, written.length, stdout);
+    }
+    check(ffwd_matcher_accept_all(matcher, tokens, num_tokens, &accepted, &error), &error);
     if (!accepted) return 1;
   }
   putchar('\n');
   ffwd_matcher_free(matcher);
+  ffwd_vocabulary_free(vocabulary);
+  free(mask);
   return 0;
 }

@@ -122,6 +122,10 @@ typedef enum {
    A fault of ffwd; please report it. The objects of the call must only be freed.
    */
   FFWD_INTERNAL_ERROR = 9,
+  /*
+   A file is missing or cannot be read.
+   */
+  FFWD_UNREADABLE_FILE = 10,
 } ffwd_status;
 
 /*
@@ -514,6 +518,44 @@ ffwd_status ffwd_matcher_forced_bytes(ffwd_matcher *matcher,
  `matcher` is null or was not freed.
  */
 void ffwd_matcher_free(ffwd_matcher *matcher);
+
+/*
+ Make a vocabulary of a tokenizer.json of Hugging Face, with an encoder for forced tokens.
+
+ Supported is byte-pair encoding: byte-level, or with U+2581 for spaces and byte fallback.
+
+ Args:
+     path: The path of the file, in UTF-8 with a zero byte at the end.
+     end_tokens, num_end_tokens: The tokens that end a sequence. With none, the added tokens with
+         a well-known name, such as `</s>` and `<|im_end|>`.
+     width: The number of logits of the model; 0 for the number of the tokenizer's ids.
+     vocabulary: Receives the vocabulary.
+
+ # Safety
+ The pointers are valid for the given numbers.
+ */
+ffwd_status ffwd_vocabulary_from_file(const char *path,
+                                      const uint32_t *end_tokens,
+                                      size_t num_end_tokens,
+                                      size_t width,
+                                      ffwd_vocabulary **vocabulary,
+                                      ffwd_error **error);
+
+/*
+ Make a vocabulary of the text of a tokenizer.json; the rest is as in `ffwd_vocabulary_from_file`.
+
+ Args:
+     json: The contents of the file. They are not used after the call.
+
+ # Safety
+ The pointers are valid for the given numbers.
+ */
+ffwd_status ffwd_vocabulary_from_json(ffwd_bytes json,
+                                      const uint32_t *end_tokens,
+                                      size_t num_end_tokens,
+                                      size_t width,
+                                      ffwd_vocabulary **vocabulary,
+                                      ffwd_error **error);
 
 /*
  Make a vocabulary of the bytes of its tokens.

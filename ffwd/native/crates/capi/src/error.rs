@@ -37,6 +37,8 @@ pub enum ffwd_status {
     FFWD_BUDGET_TOO_SMALL = 8,
     /// A fault of ffwd; please report it. The objects of the call must only be freed.
     FFWD_INTERNAL_ERROR = 9,
+    /// A file is missing or cannot be read.
+    FFWD_UNREADABLE_FILE = 10,
 }
 
 /// An error: its status, text and place.
@@ -56,6 +58,12 @@ impl ffwd_error {
 
     pub(crate) fn argument(message: impl Into<Vec<u8>>) -> Self {
         Self::new(ffwd_status::FFWD_INVALID_ARGUMENT, message)
+    }
+
+    /// The same for an error about what is in a file.
+    pub(crate) fn within(self, file: &str) -> Self {
+        let message = [file.as_bytes(), b": ", self.message.as_bytes()].concat();
+        Self { message: text(message), ..self }
     }
 
     fn at(self, line: usize, column: usize) -> Self {

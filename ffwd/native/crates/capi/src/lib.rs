@@ -2,7 +2,8 @@
 //!
 //! The header is `include/ffwd.h`; a test compares it with these sources. `docs/c.md` is the guide.
 //!
-//! * A [`ffwd_vocabulary`](vocabulary::ffwd_vocabulary) has the bytes of a model's tokens.
+//! * A [`ffwd_vocabulary`](vocabulary::ffwd_vocabulary) has the bytes of a model's tokens, given
+//!   one by one or in a tokenizer.json.
 //! * A [`ffwd_grammar`](grammar::ffwd_grammar) is a JSON Schema, a regular expression, or a Lark, GBNF
 //!   or EBNF grammar, compiled for one vocabulary.
 //! * A [`ffwd_matcher`](matcher::ffwd_matcher) follows one sequence of tokens.
@@ -63,6 +64,7 @@
 pub mod error;
 pub mod grammar;
 pub mod matcher;
+pub mod tokenizer_file;
 pub mod vocabulary;
 
 use ffwd_bounds::meter::heap::Metered;

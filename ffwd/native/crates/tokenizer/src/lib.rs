@@ -13,10 +13,11 @@
 //! * [`tokenizer::Tokenizer`]: a whole tokenizer, with its normalizer and special tokens
 //! * [`streaming::DecodeStream`] and [`streaming::StopDecoder`]: text from tokens one by one, the
 //!   latter up to a stop token or string
+//! * [`huggingface::read`]: vocabulary and tokenizer from the text of a tokenizer.json
 //! * [`canonical::Canonicality`]: which sequences of tokens the tokenizer would produce
 //!
 //! This crate does not know grammars or masks of grammars. It asks a language only which bytes may
-//! follow ([`canonical::Language`]). It reads the text of a `tokenizer.json` model, but no file.
+//! follow ([`canonical::Language`]). It reads the text of a tokenizer.json, but no file.
 //! [`tokenizer::Tokenizer::limits`] names what is not exact.
 //!
 //! ```
@@ -47,6 +48,7 @@
 
 pub mod bpe;
 pub mod canonical;
+pub mod huggingface;
 pub mod pretokenizer;
 pub mod streaming;
 pub mod tokenizer;

@@ -46,7 +46,7 @@ use piece_map::PieceMap;
 pub use append::AppendEncoder;
 pub use error::{TextError, TokenizerError};
 pub use interval::IntervalCounter;
-pub use model_file::ModelFile;
+pub use model_file::{ModelFile, PieceReader};
 pub use model_json::{read_model, Writing};
 pub use normalizer::Normalizer;
 pub use offsets::{in_characters, Located};

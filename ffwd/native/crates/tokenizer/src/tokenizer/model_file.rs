@@ -80,6 +80,16 @@ impl ModelFile {
         Value::Object(shell).to_string()
     }
 
+    /// The parts of the file beside its model, by their keys.
+    pub fn rest(&self) -> &Map<String, Value> {
+        &self.rest
+    }
+
+    /// The model without its pieces and merges: its flags.
+    pub fn model(&self) -> &Map<String, Value> {
+        &self.model
+    }
+
     /// The number of pieces.
     pub fn len(&self) -> usize {
         self.pieces.ids.len()
@@ -104,27 +114,11 @@ impl ModelFile {
         byte_fallback: bool,
         mut found: impl FnMut(TokenId, &[u8]),
     ) {
-        let alphabet = byte_alphabet();
+        let reader = PieceReader::new(writing, byte_fallback);
         let mut bytes = Vec::new();
         for (piece, token) in self.pieces() {
-            match writing {
-                Writing::ByteLevel => {
-                    bytes.clear();
-                    let in_alphabet = piece.chars().all(|character| {
-                        let byte = alphabet.get(&character);
-                        bytes.extend(byte);
-                        byte.is_some()
-                    });
-                    found(token, if in_alphabet { &bytes } else { piece.as_bytes() });
-                }
-                Writing::Characters(replacements) => {
-                    let text = replaced(piece, replacements);
-                    match byte_fallback.then(|| any_fallback_byte(&text)).flatten() {
-                        Some(byte) => found(token, &[byte]),
-                        None => found(token, text.as_bytes()),
-                    }
-                }
-            }
+            reader.read(piece, &mut bytes);
+            found(token, &bytes);
         }
     }
 
@@ -178,6 +172,45 @@ impl ModelFile {
         };
         spec.merges = Merges::Listed(self.merges.iter().filter(all).copied().collect());
         spec
+    }
+}
+
+/// Reads the bytes of pieces, as the decoder of a tokenizer does.
+pub struct PieceReader<'w> {
+    writing: &'w Writing,
+    byte_fallback: bool,
+    alphabet: FxHashMap<char, u8>,
+}
+
+impl<'w> PieceReader<'w> {
+    /// For a notation; `byte_fallback` as in [`ModelFile::texts`].
+    pub fn new(writing: &'w Writing, byte_fallback: bool) -> Self {
+        Self { writing, byte_fallback, alphabet: byte_alphabet() }
+    }
+
+    /// Replaces `bytes` by those of a piece.
+    pub fn read(&self, piece: &str, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        match self.writing {
+            Writing::ByteLevel => {
+                let in_alphabet = piece.chars().all(|character| {
+                    let byte = self.alphabet.get(&character);
+                    bytes.extend(byte);
+                    byte.is_some()
+                });
+                if !in_alphabet {
+                    bytes.clear();
+                    bytes.extend_from_slice(piece.as_bytes());
+                }
+            }
+            Writing::Characters(replacements) => {
+                let text = replaced(piece, replacements);
+                match self.byte_fallback.then(|| any_fallback_byte(&text)).flatten() {
+                    Some(byte) => bytes.push(byte),
+                    None => bytes.extend_from_slice(text.as_bytes()),
+                }
+            }
+        }
     }
 }
 

@@ -1,9 +1,9 @@
-"""The C library through ctypes: what a program in another language does, in a page."""
+"""The C library through Python's ctypes: what a program in another language does, in a page.
+
+It needs neither the package ffwd nor NumPy. `record.py` writes a JSON record with it.
+"""
 
 import ctypes
-import json
-import shutil
-import subprocess
 from ctypes import (
     POINTER,
     byref,
@@ -18,38 +18,13 @@ from ctypes import (
 )
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-CRATE = ROOT / "ffwd/native/crates/capi"
 LANGUAGES = {"json_schema": 0, "regex": 1, "lark": 2, "gbnf": 3, "ebnf": 4}
 STATUS = ("ok", "argument", "vocabulary", "grammar", "unsupported", "unsatisfiable", "limit")
-STATUS += ("token", "budget", "internal")
-
-
-def artifacts(kind: str, *options: str) -> dict[str, Path]:
-    """What `cargo test` builds of a kind of target, by name; nothing is built twice."""
-    command = ["cargo", "test", "--no-run", "--quiet", "--locked", "--message-format", "json"]
-    command += ["--manifest-path", str(ROOT / "ffwd/native/Cargo.toml"), *options]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    return {
-        message["target"]["name"]: Path(name)
-        for message in map(json.loads, done.stdout.splitlines())
-        if message["reason"] == "compiler-artifact" and kind in message["target"]["kind"]
-        for name in message["filenames"]
-        if Path(name).suffix in {"", ".exe", ".so", ".dylib", ".dll"}
-        and not message["profile"]["test"]
-    }
-
-
-def build(folder: Path, *, system_allocator: bool = False) -> Path:
-    """Put the library into a folder."""
-    options = ["--no-default-features"] if system_allocator else []
-    (library,) = artifacts("cdylib", *options).values()
-    folder.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.copy(library, folder))
+STATUS += ("token", "budget", "internal", "file")
 
 
 class Bytes(ctypes.Structure):
-    """`ffwd_bytes`; those of Python live as long as the object that they were made of."""
+    """`ffwd_bytes`; those of a Python object live as long as it does."""
 
     _fields_ = (("data", c_void_p), ("length", c_size_t))
 
@@ -161,6 +136,25 @@ class C:
             byref(made),
         )
         return made
+
+    def vocabulary_from_file(self, path: str, end_tokens=(), width: int = 0) -> c_void_p:
+        """Without end tokens, they are those with a well-known name."""
+        return self._from_tokenizer("file", path.encode(), end_tokens, width)
+
+    def vocabulary_from_json(self, text: bytes, end_tokens=(), width: int = 0) -> c_void_p:
+        """`text` is that of a tokenizer.json."""
+        return self._from_tokenizer("json", Bytes.of(text), end_tokens, width)
+
+    def _from_tokenizer(self, what: str, given, end_tokens, width: int) -> c_void_p:
+        ends, num_ends = (c_uint32 * len(end_tokens))(*end_tokens), c_size_t(len(end_tokens))
+        made, name = c_void_p(), f"vocabulary_from_{what}"
+        self.call(name, given, ends, num_ends, c_size_t(width), byref(made))
+        return made
+
+    def token(self, vocabulary: c_void_p, token: int) -> bytes:
+        """Return the bytes of a token; none if it has no text."""
+        found = self.library.ffwd_vocabulary_token(vocabulary, c_uint32(token))
+        return ctypes.string_at(found.data, found.length) if found.length else b""
 
     def compile(
         self, vocabulary, language: str, text: bytes, *, limits=None, **options
