@@ -23,11 +23,23 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Whether a token leads there.
-    pub fn has(&self, token: TokenId) -> bool {
-        self.tokens.binary_search(&token).is_ok()
-            || self.bitmaps.iter().any(|bitmap| has_bit(bitmap, token))
+    /// The tokens that are in a mask, too.
+    pub fn within<'a>(&'a self, mask: &'a [u32]) -> impl Iterator<Item = TokenId> + 'a {
+        let listed = self.tokens.iter().copied().filter(|&token| has_bit(mask, token));
+        listed.chain(self.bitmaps.iter().flat_map(|bitmap| common(bitmap, mask)))
     }
+}
+
+/// The tokens of two masks.
+fn common<'a>(one: &'a [u32], other: &'a [u32]) -> impl Iterator<Item = TokenId> + 'a {
+    one.iter().zip(other).enumerate().flat_map(|(at, (one, other))| {
+        let mut rest = one & other;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(TokenId(at as u32 * 32 + bit))
+        })
+    })
 }
 
 impl Masker {
@@ -53,14 +65,11 @@ impl Masker {
         Ok(successors)
     }
 
-    /// The tokens of a state, sorted, by the configurations to which they lead, whatever texts were
-    /// recorded.
+    /// The tokens of a state by the configurations to which they lead, whatever texts were recorded.
     pub(crate) fn targets(&self, automaton: &Automaton, state: StateId) -> Result<Vec<Target>> {
         let successors = self.successors(automaton, automaton.threads(state))?;
-        let target = |Found { threads, mut tokens, bitmaps, .. }: Found| {
-            tokens.sort_unstable();
-            Target { threads, tokens, bitmaps }
-        };
+        let target =
+            |Found { threads, tokens, bitmaps, .. }: Found| Target { threads, tokens, bitmaps };
         Ok(successors.found.into_iter().map(target).collect())
     }
 

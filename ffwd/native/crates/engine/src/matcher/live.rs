@@ -191,26 +191,25 @@ fn dead_in_way(
     let Some(readable) = masks.in_way(way) else { return Ok(dead) };
     let unclosable = masks.unclosable(&readable, way);
     for target in targets {
-        let Target { threads, tokens, bitmaps } = target;
-        let state = (0, threads.clone());
+        let state = (0, target.threads.clone());
+        let listed = readable.groups_of(&target.tokens);
         // Those that no group decides.
         let mut left: Vec<TokenId> = Vec::new();
-        for (next, group) in readable.groups() {
-            let any = tokens.iter().any(|&token| has_bit(group, token))
-                || bitmaps.iter().any(|bitmap| bitmap.iter().zip(group).any(|(a, b)| a & b != 0));
+        for (at, (next, group)) in readable.groups().enumerate() {
+            let mut bitmaps = target.bitmaps.iter();
+            let any = listed >> at & 1 == 1
+                || bitmaps.any(|bitmap| bitmap.iter().zip(group).any(|(a, b)| a & b != 0));
             if !any {
                 continue;
             }
-            if live.find(&state, &next)? == Liveness::Live {
-                let open = unclosable.iter().copied().filter(|&token| has_bit(group, token));
-                left.extend(open.filter(|&token| target.has(token)));
-            } else {
-                left.extend(tokens.iter().filter(|&&token| has_bit(group, token)));
-                left.extend(bitmaps.iter().flat_map(|bitmap| common(bitmap, group)));
+            if live.find(&state, &next)? != Liveness::Live {
+                left.extend(target.within(group));
+            } else if !unclosable.is_empty() {
+                left.extend(target.within(&unclosable).filter(|&token| has_bit(group, token)));
             }
         }
         let mut closed: FxHashMap<&Closing, bool> = FxHashMap::default();
-        for token in readable.unclosed().filter(|&token| target.has(token)) {
+        for token in target.within(readable.unclosed()) {
             let Some(closing) = masks.closing(&readable, token) else {
                 left.push(token);
                 continue;
@@ -236,16 +235,4 @@ fn dead_in_way(
     dead.sort_unstable();
     dead.dedup();
     Ok(dead)
-}
-
-/// The tokens of two masks.
-fn common<'a>(one: &'a [u32], other: &'a [u32]) -> impl Iterator<Item = TokenId> + 'a {
-    one.iter().zip(other).enumerate().flat_map(|(at, (one, other))| {
-        let mut rest = one & other;
-        std::iter::from_fn(move || {
-            let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-            rest &= rest - 1;
-            Some(TokenId(at as u32 * 32 + bit))
-        })
-    })
 }

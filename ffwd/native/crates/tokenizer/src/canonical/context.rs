@@ -199,13 +199,28 @@ impl Canonicality {
             Role::Merged | Role::WholePiece if context.pending.is_empty() => Pending::default(),
             Role::Merged | Role::WholePiece => return None,
         };
-        let goes_on = context.last.is_some_and(|last| self.may_go_on(last, token));
+        let goes_on = role != Role::WholePiece
+            && context.last.is_some_and(|last| {
+                self.role(last) != Role::WholePiece && self.table().pair(last, token)
+            });
+        let boundaries = self.boundaries()?;
         let mut hypotheses = Hypotheses::new();
-        self.each_way(context, |way| {
-            if goes_on || !way.goes_on {
-                hypotheses.extend(self.read(way, token));
+        let mut add = |from, goes_on| {
+            let way = Way { from, goes_on };
+            hypotheses.extend(self.read_as(boundaries, way, token, role, text));
+        };
+        for &from in &context.hypotheses {
+            if context.last.is_none() {
+                add(from, false);
+                continue;
             }
-        });
+            if goes_on && from.whole != Whole::Alone {
+                add(from, true);
+            }
+            if self.may_close(from.whole) {
+                boundaries.close(from.boundary).iter().for_each(|&fresh| add(opened(fresh), false));
+            }
+        }
         settle(token, hypotheses, pending)
     }
 
@@ -219,7 +234,20 @@ impl Canonicality {
     /// The ways to read a token in a context.
     pub fn ways(&self, context: &Context) -> SmallVec<[Way; 4]> {
         let mut ways = SmallVec::new();
-        self.each_way(context, |way| ways.push(way));
+        let Some(boundaries) = self.boundaries() else { return ways };
+        for &from in &context.hypotheses {
+            if context.last.is_none() {
+                ways.push(Way { from, goes_on: false });
+                continue;
+            }
+            if from.whole != Whole::Alone {
+                ways.push(Way { from, goes_on: true });
+            }
+            if self.may_close(from.whole) {
+                let fresh = boundaries.close(from.boundary).iter();
+                ways.extend(fresh.map(|&fresh| Way { from: opened(fresh), goes_on: false }));
+            }
+        }
         ways
     }
 
@@ -232,33 +260,23 @@ impl Canonicality {
         }
     }
 
-    #[inline]
-    fn each_way(&self, context: &Context, mut found: impl FnMut(Way)) {
-        let Some(boundaries) = self.boundaries() else { return };
-        for &from in &context.hypotheses {
-            if context.last.is_none() {
-                found(Way { from, goes_on: false });
-                continue;
-            }
-            if from.whole != Whole::Alone {
-                found(Way { from, goes_on: true });
-            }
-            if self.may_close(from.whole) {
-                for &fresh in boundaries.close(from.boundary) {
-                    found(Way { from: opened(fresh), goes_on: false });
-                }
-            }
-        }
+    /// The hypothesis after a token that is read in one way, whatever comes before it.
+    pub(super) fn read(&self, way: Way, token: TokenId) -> Option<Hypothesis> {
+        self.read_as(self.boundaries()?, way, token, self.role(token), self.table().text(token))
     }
 
-    /// The hypothesis after a token that is read in one way, whatever comes before it.
-    #[inline]
-    pub(super) fn read(&self, way: Way, token: TokenId) -> Option<Hypothesis> {
-        let boundaries = self.boundaries()?;
-        let text = self.table().text(token);
+    #[inline(always)]
+    fn read_as(
+        &self,
+        boundaries: &Boundaries,
+        way: Way,
+        token: TokenId,
+        role: Role,
+        text: &[u8],
+    ) -> Option<Hypothesis> {
         let from = way.from.boundary;
         let boundary = text.iter().try_fold(from, |at, &byte| boundaries.step(at, byte))?;
-        let whole = match (self.role(token), way.goes_on) {
+        let whole = match (role, way.goes_on) {
             (Role::Never, _) | (Role::WholePiece, true) => return None,
             (Role::WholePiece, false) => {
                 let ends = boundaries.can_end(boundary) || !boundaries.close(boundary).is_empty();

@@ -333,8 +333,7 @@ impl<L: Language> Cover<'_, L> {
         let shallow = Cover { options: ForcedOptions { look_ahead: false }, ..*self };
         let mut any = false;
         let step = |token| self.canonicality.step(context, token);
-        let ways = self.canonicality.ways(context);
-        let next = Next { after: &step, begins: &self.canonicality.beginnings(&ways) };
+        let next = Next { after: &step, begins: &|_| true };
         shallow.search(&next, NodeId::ROOT, state, &mut |_, _, _, _| {
             any = true;
             false

@@ -22,12 +22,15 @@ pub struct Readable {
     beginnings: Box<[u32]>,
     /// The latter by where the piece after them begins.
     groups: Box<[(HypothesisId, Box<[u32]>)]>,
+    /// By token, one more than its group, or 0.
+    group_of: Box<[u8]>,
     /// Those with which no piece ends, as within a character.
     unclosed: Box<[(TokenId, HypothesisId)]>,
+    unclosed_bits: Box<[u32]>,
     /// By those, where one is found: a token after which the piece may end.
     closing: OnceLock<FxHashMap<TokenId, Closing>>,
     /// [`CanonicalMasks::unclosable`] where a piece begins.
-    unclosable: OnceLock<Arc<[TokenId]>>,
+    unclosable: OnceLock<Arc<[u32]>>,
 }
 
 /// A token after another one within a piece, and the context of the piece that may begin after it.
@@ -45,14 +48,20 @@ impl Readable {
         self.groups.iter().map(|(next, tokens)| (at_a_piece(*next), &**tokens))
     }
 
-    /// The tokens with which no piece ends, as within a character.
-    pub fn unclosed(&self) -> impl Iterator<Item = TokenId> + '_ {
-        self.unclosed.iter().map(|&(token, _)| token)
+    /// The groups in which some of these tokens are, as bits.
+    pub fn groups_of(&self, tokens: &[TokenId]) -> u64 {
+        let group = |token: &TokenId| self.group_of.get(token.index()).copied().unwrap_or(0);
+        tokens.iter().fold(0, |groups, token| groups | 1 << group(token)) >> 1
+    }
+
+    /// The tokens with which no piece ends, as within a character, as bits.
+    pub fn unclosed(&self) -> &[u32] {
+        &self.unclosed_bits
     }
 
     fn bytes(&self) -> usize {
-        let words = self.parts.len() * (2 + self.groups.len());
-        words * 4 + self.unclosed.len() * 40
+        let words = self.parts.len() * (4 + self.groups.len());
+        words * 4 + self.group_of.len() + self.unclosed.len() * 40
     }
 }
 
@@ -77,6 +86,9 @@ pub enum Restricted {
 
 /// Masks with at most this many tokens are checked token by token.
 const FEW: u32 = 48;
+
+/// How many groups of tokens one place in the pieces has. Others are looked at one by one.
+const MAX_GROUPS: usize = 63;
 
 /// How many bytes of masks are cached, of either kind.
 const MAX_BYTES: usize = 16 << 20;
@@ -282,8 +294,8 @@ impl CanonicalMasks {
     }
 
     /// The tokens after which a piece may not end although its boundary is there, for another token
-    /// has exactly its bytes.
-    pub fn unclosable(&self, readable: &Readable, way: Way) -> Arc<[TokenId]> {
+    /// has exactly its bytes; as bits, or empty.
+    pub fn unclosable(&self, readable: &Readable, way: Way) -> Arc<[u32]> {
         match way.from.whole {
             Whole::Node(NodeId::ROOT) => {
                 readable.unclosable.get_or_init(|| self.find_unclosable(way, NodeId::ROOT)).clone()
@@ -293,7 +305,7 @@ impl CanonicalMasks {
         }
     }
 
-    fn find_unclosable(&self, way: Way, node: NodeId) -> Arc<[TokenId]> {
+    fn find_unclosable(&self, way: Way, node: NodeId) -> Arc<[u32]> {
         let canonicality = &*self.canonicality;
         let mut found = Vec::new();
         for (depth, whole) in canonicality.wholes.below(node) {
@@ -306,7 +318,12 @@ impl CanonicalMasks {
             };
             found.extend(self.vocabulary.trie().tokens_at(node).iter().filter(open));
         }
-        found.into()
+        let mut bits = Vec::new();
+        if !found.is_empty() {
+            bits.resize(self.vocabulary.mask_words(), 0);
+            set(&mut bits, &found);
+        }
+        bits.into()
     }
 
     /// Removes tokens from a mask unless another way to read them is left: for each way of a
@@ -354,9 +371,10 @@ impl CanonicalMasks {
                     unclosed.push((token, next));
                     continue;
                 };
-                match groups.iter_mut().find(|(known, _)| *known == after) {
-                    Some((_, tokens)) => tokens.push(token),
-                    None => groups.push((after, vec![token])),
+                match groups.iter().position(|(known, _)| *known == after) {
+                    Some(known) => groups[known].1.push(token),
+                    None if groups.len() < MAX_GROUPS => groups.push((after, vec![token])),
+                    None => unclosed.push((token, next)),
                 }
             }
             Ok(Descent::Below(next))
@@ -369,11 +387,18 @@ impl CanonicalMasks {
         let parts = bits(&parts);
         let mut beginnings = parts.clone();
         set(&mut beginnings, &alone);
+        let mut group_of = vec![0; self.vocabulary.mask_words() * 32];
+        for (group, (_, tokens)) in groups.iter().enumerate() {
+            tokens.iter().for_each(|token| group_of[token.index()] = group as u8 + 1);
+        }
         let groups = groups.iter().map(|(after, tokens)| (*after, bits(tokens).into())).collect();
+        let within: Vec<TokenId> = unclosed.iter().map(|&(token, _)| token).collect();
         Readable {
             parts: parts.into(),
             beginnings: beginnings.into(),
             groups,
+            group_of: group_of.into(),
+            unclosed_bits: bits(&within).into(),
             unclosed: unclosed.into(),
             closing: OnceLock::new(),
             unclosable: OnceLock::new(),
