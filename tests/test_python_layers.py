@@ -149,6 +149,13 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         public_only=True,
         facade=True,
     ),
+    "ffwd.adapters.tensorrt_llm": PythonLayer(
+        folder="adapters/tensorrt_llm",
+        eager=frozenset({"ffwd", "ffwd.adapters.shared", "torch", "tokenizers"}),
+        lazy=frozenset(),
+        public_only=True,
+        facade=True,
+    ),
     "ffwd.adapters.mlx_lm": PythonLayer(
         folder="adapters/mlx_lm",
         eager=frozenset({"ffwd", "ffwd.adapters.shared", "numpy", "mlx"}),
