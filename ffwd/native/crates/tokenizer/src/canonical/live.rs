@@ -3,8 +3,8 @@
 //! A token is *live* if some text that the language allows is encoded into the tokens so far, this
 //! token and others. Where a piece may begin and the language allows a character after which nothing
 //! is known of the pieces before, any text with that character shows it: each has a tokenization.
-//! Otherwise the shortest text may show it. If not, other tokens are tried, each with what shows it
-//! after them, those with few bytes first.
+//! Otherwise some tokens are tried, those with few bytes first, each with what shows it after them.
+//! If that does not decide, the shortest text may show it, here and after other tokens.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -36,8 +36,9 @@ pub enum Liveness {
     Undecided,
 }
 
-/// How many tokens one search tries.
+/// How many tokens one search tries, and how many it tries before it looks for shortest texts.
 const MAX_TRIED: usize = 512;
+const FIRST_TRIED: usize = 32;
 
 /// A text, and from where in it which contexts reach its end.
 struct Ending {
@@ -109,10 +110,18 @@ impl<'a, L: Completed> Liveliness<'a, L> {
             return Ok(known);
         }
         let mut seen = FxHashSet::default();
-        let found = match self.is_shown(state, context)? {
+        let mut found = match self.is_shown(state, context)? {
             true => Liveness::Live,
-            false => self.search(&key, &mut seen)?,
+            false => self.search(&key, &mut seen, FIRST_TRIED, false)?,
         };
+        // The shortest text takes longer to find than a few tokens to try.
+        if found == Liveness::Undecided {
+            seen.clear();
+            found = match self.is_completed(state, context)? {
+                true => Liveness::Live,
+                false => self.search(&key, &mut seen, MAX_TRIED, true)?,
+            };
+        }
         if found == Liveness::Dead {
             // A closed region: nothing in it is live.
             self.known.extend(seen.into_iter().map(|place| (place, Liveness::Dead)));
@@ -121,7 +130,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         Ok(found)
     }
 
-    /// Whether the text may end here, or the shortest text continues canonically.
+    /// Whether the text may end here, or every text with some next character continues canonically.
     fn is_shown(&mut self, state: &L::State, context: &Context) -> Result<bool, L::Error> {
         if self.canonicality.can_end(context) && self.language.may_end(state)? {
             return Ok(true);
@@ -131,6 +140,11 @@ impl<'a, L: Completed> Liveliness<'a, L> {
                 return Ok(true);
             }
         }
+        Ok(false)
+    }
+
+    /// Whether the shortest text continues canonically.
+    fn is_completed(&mut self, state: &L::State, context: &Context) -> Result<bool, L::Error> {
         if !self.endings.contains_key(state) {
             let text = self.language.completion(state)?;
             let ending = text.map(|text| Ending { text, known: FxHashMap::default() });
@@ -166,12 +180,18 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         Ok(found)
     }
 
-    /// Tries what comes after a place that is not shown to be live, nearest first.
-    fn search(&mut self, start: &Place<L>, seen: &mut FxHashSet<Place<L>>) -> Found<L> {
+    /// Tries so many tokens after a place that is not shown to be live, nearest first. `completes`:
+    /// whether the shortest texts after them are looked at.
+    fn search(
+        &mut self,
+        start: &Place<L>,
+        seen: &mut FxHashSet<Place<L>>,
+        mut left: usize,
+        completes: bool,
+    ) -> Found<L> {
         let canonicality = self.canonicality;
         let mut open = VecDeque::from([start.clone()]);
         seen.insert(start.clone());
-        let mut left = MAX_TRIED;
         while let Some((state, context)) = open.pop_front() {
             let after = |token| canonicality.step(&context, token);
             let ways = canonicality.ways(&context);
@@ -180,7 +200,10 @@ impl<'a, L: Completed> Liveliness<'a, L> {
                 if seen.contains(&place) {
                     return Ok(false);
                 }
-                if this.is_shown(&place.0, &place.1)? {
+                let (state, context) = &place;
+                if this.is_shown(state, context)?
+                    || completes && this.is_completed(state, context)?
+                {
                     return Ok(true);
                 }
                 seen.insert(place.clone());
