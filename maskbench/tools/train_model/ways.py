@@ -15,10 +15,14 @@ from ffwd.model.texts import TASKS, Example, Words
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "masks": {},
+    "fast_forward=False": {"fast_forward": False},
+    "canonical=True": {"fast_forward": False, "canonical": True},
     "reasoning=True": {"reasoning": True},
     "reasoning_tokens=48": {"reasoning_tokens": 48},
     "draft_tokens=64": {"draft_tokens": 64},
     "sampled": {"do_sample": True},
+    "sampled, fast_forward=False": {"do_sample": True, "fast_forward": False},
+    "sampled, canonical=True": {"do_sample": True, "fast_forward": False, "canonical": True},
     'sampled, sampling="smc"': {"sampling": "smc", "particles": 8},
 }
 """Each way's options; greedy where they do not say that tokens are sampled."""
