@@ -173,6 +173,21 @@ def test_canonical_masks_of_one_text_are_its_own_tokens(name: str) -> None:
         assert matcher.canonical_fallbacks == {"nothing_left": 0, "lost": 0}
 
 
+def test_special_tokens_of_a_grammar_stay_in_masks() -> None:
+    """Text ends before them, and begins anew after them."""
+    vocabulary = real_vocabulary("llama3")
+    special = 128006
+    grammar = ffwd.compile(ffwd.lark(f'start: "hello," <[{special}]> "world" | "help"'), vocabulary)
+    matcher = grammar.matcher(canonical=True)
+    tokens = [*vocabulary.encode(b"hello,"), special, *vocabulary.encode(b"world")]
+    other = vocabulary.encode(b"help")
+    for at, token in enumerate(tokens):
+        assert set(matcher.allowed_token_ids()) == {token, *([] if at else other[:1])}
+        assert matcher.accept_token(token)
+    assert matcher.is_accepting()
+    assert matcher.canonical_fallbacks == {"nothing_left": 0, "lost": 0}
+
+
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_no_dead_end_within_text_that_several_texts_begin_with(name: str) -> None:
     """What is offered within the beginning is what some of the texts are encoded with."""
