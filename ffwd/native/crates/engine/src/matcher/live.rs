@@ -10,6 +10,7 @@ use crate::engine::Generation;
 use crate::mask::token_set::{bits, clear_bits, has_bit};
 use crate::mask::Target;
 use ffwd_automaton::{without_texts, Automaton, EngineError, Result, StateId, TextId, Threads};
+use ffwd_bounds::meter;
 use ffwd_tokenizer::canonical::{
     CanonicalMasks, Canonicality, Choice, Closing, Completed, Context, Language, Liveliness,
     Liveness, Way,
@@ -80,6 +81,10 @@ impl Texts<'_> {
 }
 
 impl Completed for Texts<'_> {
+    fn charge(&self, steps: usize) -> Result<()> {
+        Ok(meter::charge(steps)?)
+    }
+
     fn completion(&self, (read, threads): &Encoded) -> Result<Option<Vec<u8>>> {
         let completing = self.automaton.completing();
         let is_forgetful = |thread: &ffwd_automaton::Thread| {
@@ -191,6 +196,7 @@ fn dead_in_way(
     let Some(readable) = masks.in_way(way) else { return Ok(dead) };
     let unclosable = masks.unclosable(&readable, way);
     for target in targets {
+        live.language().charge(1 + target.tokens.len() / 8)?;
         let state = (0, target.threads.clone());
         let listed = readable.groups_of(&target.tokens);
         // Those that no group decides.

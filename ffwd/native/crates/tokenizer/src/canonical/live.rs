@@ -23,6 +23,14 @@ pub trait Completed: Language<State: Eq + Hash> {
     /// Returns a text that ends in this state, up to its first special token; `None` if none is
     /// found.
     fn completion(&self, state: &Self::State) -> Result<Option<Vec<u8>>, Self::Error>;
+
+    /// Counts steps of the search, each of some dozen instructions.
+    ///
+    /// # Errors
+    /// They are too many.
+    fn charge(&self, _steps: usize) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 /// The result of a search.
@@ -151,8 +159,13 @@ impl<'a, L: Completed> Liveliness<'a, L> {
             self.endings.insert(state.clone(), ending);
         }
         let Self { canonicality, choice, endings, .. } = self;
-        let ending = endings.get_mut(state).and_then(Option::as_mut);
-        Ok(ending.is_some_and(|ending| ending.is_spelled(canonicality, *choice, context)))
+        let Some(ending) = endings.get_mut(state).and_then(Option::as_mut) else {
+            return Ok(false);
+        };
+        let known = ending.known.len();
+        let found = ending.is_spelled(canonicality, *choice, context);
+        self.language.charge(1 + ending.known.len() - known)?;
+        Ok(found)
     }
 
     /// Whether the language allows a character with which the pieces are those of a text that begins
@@ -238,7 +251,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
                 return false;
             }
             *left -= 1;
-            let tried = match language.step(before, byte) {
+            let tried = match language.charge(1).and_then(|()| language.step(before, byte)) {
                 Ok(Some(after)) => is_live(self, token, (after, context)),
                 Ok(None) => Ok(false),
                 Err(error) => Err(error),
@@ -265,6 +278,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         tokens: &[TokenId],
         dead: &mut Vec<TokenId>,
     ) -> Result<(), L::Error> {
+        self.language.charge(tokens.len())?;
         let mut by_place: FxHashMap<Hypothesis, Vec<TokenId>> = FxHashMap::default();
         for &token in tokens {
             let Some(context) = self.canonicality.enter(way, token) else { continue };
@@ -311,6 +325,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         let mut left = MAX_TRIED;
         let tried = self.try_each(state, &next, &mut left, &mut |this, token, place| {
             let may_follow = |&last: &TokenId| canonicality.may_go_on(last, token);
+            this.language.charge(tokens.len())?;
             if tokens.iter().any(may_follow) && this.find(&place.0, &place.1)? == Liveness::Live {
                 tokens.retain(|last| !may_follow(last));
             }
