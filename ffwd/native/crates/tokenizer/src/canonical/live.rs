@@ -297,7 +297,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
     }
 
     /// The same for tokens with one hypothesis after them: whether one is live depends only on which
-    /// tokens may follow it within the piece.
+    /// tokens may follow it within the piece. One that an undecided token may follow is not dead.
     fn dead_within(
         &mut self,
         from: Hypothesis,
@@ -326,7 +326,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         let tried = self.try_each(state, &next, &mut left, &mut |this, token, place| {
             let may_follow = |&last: &TokenId| canonicality.may_go_on(last, token);
             this.language.charge(tokens.len())?;
-            if tokens.iter().any(may_follow) && this.find(&place.0, &place.1)? == Liveness::Live {
+            if tokens.iter().any(may_follow) && this.find(&place.0, &place.1)? != Liveness::Dead {
                 tokens.retain(|last| !may_follow(last));
             }
             Ok(tokens.is_empty())

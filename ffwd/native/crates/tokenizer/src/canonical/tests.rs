@@ -379,6 +379,45 @@ impl Completed for Texts {
     }
 }
 
+/// One text of many `a`, whose end no search reaches.
+struct Long;
+
+impl Language for Long {
+    type State = usize;
+    type Error = std::convert::Infallible;
+
+    fn step(&self, &length: &usize, byte: u8) -> Result<Option<usize>, Self::Error> {
+        Ok((byte == b'a' && length < 5000).then_some(length + 1))
+    }
+
+    fn may_end(&self, &length: &usize) -> Result<bool, Self::Error> {
+        Ok(length == 5000)
+    }
+}
+
+impl Completed for Long {
+    fn completion(&self, _: &usize) -> Result<Option<Vec<u8>>, Self::Error> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn an_undecided_token_is_not_dead() {
+    let tokenizer = tokenizer(of_characters("ab", &[]), &[]);
+    let canonicality = Canonicality::new(tokenizer.clone()).unwrap();
+    let vocabulary = vocabulary_for(&tokenizer);
+    let choice = Choice { trie: vocabulary.trie(), has: &|_| true };
+    let mut live = Liveliness::new(&canonicality, choice, &Long);
+    let token = encode(&tokenizer, "a")[0];
+    let context = canonicality.after(&[token]);
+    assert_eq!(live.find(&1, &context), Ok(Liveness::Undecided));
+    for way in canonicality.ways(&canonicality.start()) {
+        let mut dead = Vec::new();
+        let Ok(()) = live.dead(way, &1, &[token], &mut dead);
+        assert_eq!(dead, []);
+    }
+}
+
 /// Finitely many texts, of which many have common beginnings.
 fn random_texts(rng: &mut TestRng) -> BTreeSet<String> {
     let stem = random_text(rng, 6);
