@@ -33,6 +33,7 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     "indent": ({"indent": 12}, json.dumps({"a": 1, "b": 2}, indent=12)),
     "property_order": ({"property_order": "any"}, '{"b":2,"a":1}'),
     "numbers": ({"numbers": "any"}, '{"a":1.0,"b":2}'),
+    "escapes": ({"escapes": "any"}, r'{"\u0061":1,"b":2}'),
     "policy": ({"policy": "lenient"}, ""),
 }
 

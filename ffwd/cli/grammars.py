@@ -143,6 +143,7 @@ _WRITING: list[Callable[[Any], Any]] = [
     click.option(
         "--any-numbers", is_flag=True, help="1.0 and 1e3 for integers, and numbers like 1e999."
     ),
+    click.option("--any-escapes", is_flag=True, help="Strings with any escape of JSON."),
     click.option("--lenient", is_flag=True, help="Leave out keywords that are not supported."),
 ]
 
@@ -183,6 +184,7 @@ def takes_writing(function: Callable[..., Any]) -> Callable[..., Any]:
         whitespace: Whitespace,
         any_order: bool,
         any_numbers: bool,
+        any_escapes: bool,
         lenient: bool,
         **options: Any,
     ) -> Any:
@@ -190,6 +192,7 @@ def takes_writing(function: Callable[..., Any]) -> Callable[..., Any]:
             whitespace=whitespace,
             property_order="any" if any_order else "declared",
             numbers="any" if any_numbers else "plain",
+            escapes="any" if any_escapes else "canonical",
             policy="lenient" if lenient else "strict",
         )
         return function(*args, writing=writing, **options)

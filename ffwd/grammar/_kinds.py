@@ -99,6 +99,9 @@ def json_schema(
             schema allows nothing else. It writes no number that is infinite as a double, such as
             `1e999`, unless a bound or a listed value of the schema is one. `"any"` allows every
             form of every valid number.
+        escapes: `"canonical"` writes each character of a string in one way: itself, or the escape
+            that JSON requires. `"any"` also allows `\\uXXXX`, pairs of surrogates and `\\/` for the
+            characters of values and of property names. Then no text within a string is forced.
         policy: `"strict"` refuses a schema with an unsupported keyword. `"lenient"` ignores such a
             keyword, so the grammar accepts values that it forbids; `ffwd.fidelity_report` lists it
             as widened.

@@ -23,6 +23,9 @@ PropertyOrder: TypeAlias = Literal["declared", "any"]
 Numbers: TypeAlias = Literal["plain", "any"]
 """Which spellings of numbers are written; see `json_schema`."""
 
+Escapes: TypeAlias = Literal["canonical", "any"]
+"""Which escapes stand in strings; see `json_schema`."""
+
 MAX_WHITESPACE = 4096
 # The most characters of one separator or one step of indentation.
 MAX_LAYOUT = 64
@@ -41,6 +44,7 @@ class WritingOptions(TypedDict, total=False):
     indent: int | str | None
     property_order: PropertyOrder
     numbers: Numbers
+    escapes: Escapes
     policy: Policy
 
 
@@ -55,6 +59,7 @@ class Writing:
         indent: The indentation of each level.
         property_order: The order of properties.
         numbers: The allowed forms of numbers.
+        escapes: The allowed escapes in strings.
         policy: The treatment of an unsupported keyword.
 
     """
@@ -65,6 +70,7 @@ class Writing:
     indent: int | str | None = None
     property_order: PropertyOrder = "declared"
     numbers: Numbers = "plain"
+    escapes: Escapes = "canonical"
     policy: Policy = "strict"
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""ffwd, the engine of this repository: `ffwd` in the run's property order, `ffwd-any` in any."""
+"""ffwd, the engine of this repository, with the options of the run and with others."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class FfwdEngine(base.Engine):
     name: ClassVar[str] = "ffwd"
     property_order: ClassVar[str | None] = None
     """None: that of the run."""
+    escapes: ClassVar[str] = "canonical"
 
     def __init__(self, setup: base.EngineSetup) -> None:
         with base.needed("ffwd", "."):
@@ -46,6 +47,7 @@ class FfwdEngine(base.Engine):
             "property_order": self.property_order or setup.property_order,
             # Verdicts are compared with validators, for which 1.0 is an integer.
             "numbers": "any",
+            "escapes": self.escapes,
         }
         self._cold_store = setup.cold_store
         self._rows = ffwd.allocate_bitmask(1, spec.vocab_size)
@@ -85,6 +87,13 @@ class FfwdAnyOrderEngine(FfwdEngine):
 
     name = "ffwd-any"
     property_order = "any"
+
+
+class FfwdEscapesEngine(FfwdEngine):
+    """The same with all escapes in strings."""
+
+    name = "ffwd-escapes"
+    escapes = "any"
 
 
 class _Compiled(base.Compiled):

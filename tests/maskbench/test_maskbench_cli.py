@@ -165,7 +165,7 @@ def test_results_file_holds_everything(finished):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "nonesuch"], "known: ffwd, ffwd-any, grid, llama-cpp, "),
+        (["--engine", "nonesuch"], "known: ffwd, ffwd-any, ffwd-escapes, grid, llama-cpp, "),
         (["--engine", ","], "names no engine"),
         (["--engine", "llguidance", "--data", "nonesuch.jsonl"], "no such file"),
         (["--engine", "llguidance", "--tokenizer", "nonesuch"], "neither a folder nor one of"),

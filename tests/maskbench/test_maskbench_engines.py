@@ -23,6 +23,7 @@ PLAIN = ("builtin_person", "builtin_tree", "builtin_number_bounds", "builtin_too
 MODULES = {
     "ffwd": "ffwd",
     "ffwd-any": "ffwd",
+    "ffwd-escapes": "ffwd",
     "grid": "grid",
     "llama-cpp": "llama_cpp",
     "llguidance": "llguidance",

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_automaton::{
+    Escapes, Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing,
+};
 use ffwd_engine::engine::GrammarOptions;
 use ffwd_json_schema::{Parsing, Policy, Registry};
 
@@ -33,6 +35,11 @@ impl<'py> FromPyObject<'_, 'py> for WritingArgument {
                 [("declared", PropertyOrder::Declared), ("any", PropertyOrder::Any)],
             )?,
             numbers: named(&given, "numbers", [("plain", Numbers::Plain), ("any", Numbers::Any)])?,
+            escapes: named(
+                &given,
+                "escapes",
+                [("canonical", Escapes::Canonical), ("any", Escapes::Any)],
+            )?,
         };
         let parsing = Parsing {
             policy: named(

@@ -14,7 +14,7 @@ from maskbench.conformance.differential.court import Court
 from maskbench.conformance.differential.grammar_case import RecognisedCase
 from maskbench.conformance.differential.reports import CaseReport, Finding
 from maskbench.conformance.differential.rules import FAMILIES
-from maskbench.conformance.differential.schema_case import SchemaCase, written
+from maskbench.conformance.differential.schema_case import SchemaCase, escapes_of, written
 from maskbench.conformance.differential.side_by_side import Contestant
 from maskbench.conformance.gates.walks import Tokens, byte_tokens
 from maskbench.conformance.grammars.cases import GrammarCase as CorpusCase
@@ -151,7 +151,8 @@ class Cases:
             return
         case = SchemaCase(drawn, court, whitespace, self._bytes, report, source)
         try:
-            subject = self._engines.contestant(SUBJECT, whitespace, "json_schema", text)
+            engine = SUBJECT if escapes_of(text) == "canonical" else f"{SUBJECT}-escapes"
+            subject = self._engines.contestant(engine, whitespace, "json_schema", text)
             peer = None if alone else self._peer(report, whitespace, "json_schema", text)
             if isinstance(subject, str):
                 report.refused[SUBJECT] = subject

@@ -13,6 +13,16 @@ pub enum PropertyOrder {
     Any,
 }
 
+/// Which escapes stand in the strings of a JSON text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Escapes {
+    /// Those that JSON requires, each character in one way.
+    #[default]
+    Canonical,
+    /// All that JSON has, for any character.
+    Any,
+}
+
 /// How a JSON text is written where its schema allows a choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Writing {
@@ -22,6 +32,8 @@ pub struct Writing {
     pub property_order: PropertyOrder,
     /// Which notations of numbers are written.
     pub numbers: Numbers,
+    /// How the characters of strings are written.
+    pub escapes: Escapes,
 }
 
 impl Writing {

@@ -41,6 +41,7 @@ class Options(ctypes.Structure):
         ("max_whitespace", c_uint32),
         ("any_property_order", c_bool),
         ("any_numbers", c_bool),
+        ("any_escapes", c_bool),
         ("lenient", c_bool),
         ("regex_dialect", c_uint32),
         ("root", Bytes),

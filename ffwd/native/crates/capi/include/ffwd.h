@@ -183,6 +183,10 @@ typedef struct {
    */
   bool any_numbers;
   /*
+   Whether the characters of strings may be written as any escape, such as `\u00e9` and `\/`.
+   */
+  bool any_escapes;
+  /*
    Whether keywords that cannot be enforced are ignored instead of refused.
    */
   bool lenient;
@@ -320,7 +324,8 @@ size_t ffwd_error_column(const ffwd_error *error);
 void ffwd_error_free(ffwd_error *error);
 
 /*
- Return the default options: consistent white space, declared order, plain numbers, strict.
+ Return the default options: consistent white space, declared order, plain numbers, canonical
+ escapes, strict.
  */
 ffwd_options ffwd_options_default(void);
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::ffwd_grammar::{ebnf, gbnf, lark};
-use ffwd_automaton::{Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_automaton::{Escapes, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
 use ffwd_bounds::limits::Limits;
 use ffwd_bounds::meter::Meter;
 use ffwd_engine::engine::{CompileError, Compiled, Engine, GrammarOptions};
@@ -53,6 +53,8 @@ pub struct ffwd_options {
     pub any_property_order: bool,
     /// Whether every valid spelling of a number is allowed, such as `21.0` and `1e999`.
     pub any_numbers: bool,
+    /// Whether the characters of strings may be written as any escape, such as `\u00e9` and `\/`.
+    pub any_escapes: bool,
     /// Whether keywords that cannot be enforced are ignored instead of refused.
     pub lenient: bool,
     /// One of `FFWD_DIALECT_…`.
@@ -75,9 +77,10 @@ impl ffwd_options {
             false => PropertyOrder::Declared,
         };
         let numbers = if self.any_numbers { Numbers::Any } else { Numbers::Plain };
+        let escapes = if self.any_escapes { Escapes::Any } else { Escapes::Canonical };
         let policy = if self.lenient { Policy::Lenient } else { Policy::Strict };
         Ok(GrammarOptions {
-            writing: Writing { whitespace: Whitespace { mode }, property_order, numbers },
+            writing: Writing { whitespace: Whitespace { mode }, property_order, numbers, escapes },
             parsing: Parsing { policy, ..Parsing::default() },
         })
     }
@@ -97,7 +100,8 @@ fn unknown(name: &str, value: u32) -> ffwd_error {
     ffwd_error::argument(format!("`{name}` has no value {value}"))
 }
 
-/// Return the default options: consistent white space, declared order, plain numbers, strict.
+/// Return the default options: consistent white space, declared order, plain numbers, canonical
+/// escapes, strict.
 #[no_mangle]
 pub extern "C" fn ffwd_options_default() -> ffwd_options {
     ffwd_options {
@@ -105,6 +109,7 @@ pub extern "C" fn ffwd_options_default() -> ffwd_options {
         max_whitespace: 64,
         any_property_order: false,
         any_numbers: false,
+        any_escapes: false,
         lenient: false,
         regex_dialect: FFWD_DIALECT_RUST,
         root: ffwd_bytes::of(b"root"),

@@ -226,7 +226,11 @@ impl Completing<'_> {
 
     /// Whether a thread is behind the opening quote of a string.
     fn is_within_string(&self, thread: &Thread) -> bool {
-        let ThreadLexeme::Lexeme(index) = thread.lexeme else { return false };
+        let index = match thread.lexeme {
+            ThreadLexeme::Lexeme(index) => index,
+            ThreadLexeme::Escape(_) => return true,
+            _ => return false,
+        };
         let lexeme = self.automaton.lexeme(index);
         lexeme.spec().spelling == Spelling::JsonString && !lexeme.is_start(thread.lex_state())
     }

@@ -26,6 +26,7 @@ use crate::json::lengths::UNKNOWN;
 use crate::json::tables::Json;
 use crate::run::automaton::Automaton;
 use crate::run::completions::{Between, Edge, Known};
+use crate::run::escapes::Escaped;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
 use crate::stacks::on::On;
@@ -284,6 +285,20 @@ impl Completing<'_> {
                     let to = self.between(self.automaton.cell(thread.stack).parent, TextId::NONE);
                     let tokens = SmallVec::from_slice(&[(0, token)]);
                     edges.push(Edge { tokens, ..Edge::of(Arc::from([]), to) });
+                }
+            }
+            ThreadLexeme::Escape(_) => {
+                let escaping = self.automaton.escaping();
+                let endings = escaping.map_or(Ok(Vec::new()), |it| it.endings(thread))?;
+                for Escaped { rest, threads } in endings {
+                    let first = edges.len();
+                    for thread in &threads {
+                        self.edges(thread, edges)?;
+                    }
+                    for edge in &mut edges[first..] {
+                        edge.text = [&rest, &edge.text[..]].concat().into();
+                        edge.tokens.iter_mut().for_each(|(place, _)| *place += rest.len());
+                    }
                 }
             }
             ThreadLexeme::Lexeme(index) => {

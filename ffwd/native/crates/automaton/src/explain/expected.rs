@@ -172,6 +172,18 @@ impl Explaining<'_> {
                 found.extend(self.expected_key(thread)?);
                 return Ok(());
             }
+            ThreadLexeme::Escape(_) => {
+                // What the character is part of.
+                let before = found.len();
+                let escaping = self.automaton.escaping();
+                let read = escaping.map_or(*thread, |escaping| escaping.before(thread).0);
+                self.expected_of(&read, tail, found)?;
+                for expected in &mut found[before..] {
+                    expected.begun = true;
+                    expected.example = None;
+                }
+                return Ok(());
+            }
             ThreadLexeme::Lexeme(index) => index,
         };
         let lexeme = self.automaton.lexeme(index).clone();

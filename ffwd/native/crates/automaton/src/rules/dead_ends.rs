@@ -313,7 +313,7 @@ impl Rules {
                     self.exit_to_part(on, search, start, &mut exit)?;
                     continue;
                 }
-                ThreadLexeme::End | ThreadLexeme::Key => {
+                ThreadLexeme::End | ThreadLexeme::Key | ThreadLexeme::Escape(_) => {
                     exit.alive = true;
                     break;
                 }

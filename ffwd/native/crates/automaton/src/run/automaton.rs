@@ -13,6 +13,7 @@ use crate::rules::beginnings::Beginnings;
 use crate::rules::program::Program;
 use crate::rules::tables::Rules;
 use crate::run::completions::Completions;
+use crate::run::escapes::AnyEscapes;
 use crate::run::grammar::{Grammar, RuleSchemas};
 use crate::stacks::cells::Stacks;
 use crate::stacks::frame::Frame;
@@ -51,6 +52,8 @@ pub struct Automaton {
     pub(crate) completions: Completions,
     /// The beginnings on stacks with marks; see [`crate::rules::beginnings`].
     pub(crate) marked: Mutex<Beginnings>,
+    /// `None` if strings are written in one way.
+    pub(crate) escapes: Option<AnyEscapes>,
 }
 
 pub(crate) const MAX_CONFIGS: usize = 8_000_000;
@@ -69,6 +72,7 @@ impl Automaton {
             thread_bytes: Bytes::default(),
             completions: Completions::default(),
             marked: Mutex::default(),
+            escapes: None,
         });
         automaton.push(Frame::End, StackId::END)?;
         let stack = match grammar {
@@ -78,6 +82,7 @@ impl Automaton {
             }
             Grammar::Json { schema, writing } => {
                 let root = schema.root();
+                automaton.escapes = AnyEscapes::of(&writing);
                 let Self { stacks, json, .. } = &mut *automaton;
                 let whitespaces = [&writing.whitespace];
                 let lexemes = &stacks.lexemes;
@@ -89,6 +94,7 @@ impl Automaton {
             Grammar::Rules { program, json } => {
                 let mut values = Vec::new();
                 if let Some(RuleSchemas { schema, roots, writing }) = json {
+                    automaton.escapes = AnyEscapes::of(&writing);
                     let whitespaces: Vec<&Whitespace> = roots.iter().map(|(_, own)| own).collect();
                     let Self { stacks, json, .. } = &mut *automaton;
                     let (after, lexemes) = (program.after_values, &stacks.lexemes);
@@ -227,13 +233,8 @@ impl Automaton {
         self.configs.count()
     }
 
-    /// How many stacks are interned.
-    pub fn num_stacks(&self) -> usize {
-        self.stacks.len()
-    }
-
-    /// How many lexemes are in use.
-    pub fn num_lexemes(&self) -> usize {
-        self.stacks.lexemes.len()
+    /// How many stacks are interned, and how many lexemes are in use.
+    pub fn num_stacks_and_lexemes(&self) -> (usize, usize) {
+        (self.stacks.len(), self.stacks.lexemes.len())
     }
 }

@@ -107,6 +107,9 @@ impl Limited<'_> {
             next.extend(self.automaton.step(&[opened], byte)?);
             return Ok(());
         };
+        if let Some(escaping) = self.automaton.escaping().filter(|it| it.reads(thread, byte)) {
+            return escaping.step(thread, byte, true, next);
+        }
         let lexeme = self.automaton.lexeme(index);
         let state = thread.lex_state();
         let after = lexeme.next(state, byte)?;

@@ -162,8 +162,15 @@ impl Marked<'_> {
         marks: &Marks,
         out: &mut dyn FnMut(&Marks, Thread),
     ) -> Result<()> {
+        if let Some(escaping) = self.automaton.escaping().filter(|it| it.reads(thread, byte)) {
+            // Nothing begins or ends within a string.
+            let mut next = Threads::new();
+            escaping.step(thread, byte, true, &mut next)?;
+            next.into_iter().for_each(|thread| out(marks, thread));
+            return Ok(());
+        }
         match thread.lexeme {
-            ThreadLexeme::End | ThreadLexeme::Tokens(_) => Ok(()),
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => Ok(()),
             ThreadLexeme::Key => match self.automaton.json() {
                 Some(json) => self.step_key_with(json, thread, byte, marks, out),
                 None => Ok(()),
@@ -288,7 +295,7 @@ impl Marked<'_> {
                 out(marks);
                 Ok(())
             }
-            ThreadLexeme::Key | ThreadLexeme::Tokens(_) => Ok(()),
+            ThreadLexeme::Key | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => Ok(()),
             ThreadLexeme::Lexeme(index) => {
                 let accept = self.automaton.lexeme(index).accept(thread.lex_state());
                 if accept == 0 {

@@ -55,6 +55,7 @@ impl Automaton {
             lexemes: self.stacks.lexemes.memory_bytes(),
             ..AutomatonBytes::default()
         };
+        bytes.states += self.escapes.as_ref().map_or(0, |escapes| escapes.memory_bytes());
         bytes.stacks += self.rules().map_or(0, |rules| rules.memory_bytes());
         if let Some(json) = self.json() {
             bytes.frames = json.frame_bytes();

@@ -3,6 +3,7 @@
 pub(crate) mod ages;
 pub(crate) mod automaton;
 pub(crate) mod completions;
+pub(crate) mod escapes;
 pub(crate) mod grammar;
 pub(crate) mod items;
 pub(crate) mod limits;

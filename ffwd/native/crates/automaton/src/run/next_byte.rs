@@ -6,13 +6,14 @@ use crate::error::Result;
 use crate::json::keys::Terminal;
 use crate::json::next_bytes::list_bytes;
 use crate::run::automaton::Automaton;
+use crate::run::escapes::is_in_escape;
 use crate::stacks::thread::{Thread, ThreadLexeme};
 
 impl Automaton {
     /// The byte that must come next, if there is exactly one and the text may not end here.
     pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>> {
         let mut only = None;
-        if threads.iter().any(|thread| self.is_rivalled(thread)) {
+        if threads.iter().any(|thread| self.is_rivalled(thread)) || is_in_escape(threads) {
             for byte in 0..=u8::MAX {
                 if !self.step(threads, byte)?.is_empty() && only.replace(byte).is_some() {
                     return Ok(None);
@@ -20,17 +21,30 @@ impl Automaton {
             }
             return Ok(only);
         }
-        if only_byte_of(self, threads, &mut only)? {
-            Ok(only)
-        } else {
-            Ok(None)
+        if !only_byte_of(self, threads, &mut only)? {
+            return Ok(None);
+        }
+        match (only, self.escaping()) {
+            (Some(byte), Some(escaping)) if byte != b'\\' && escaping.may_begin(threads)? => {
+                Ok(None)
+            }
+            _ => Ok(only),
         }
     }
 
     /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
     /// allowed, or if earlier items may exclude some.
     pub fn list_bytes(&self, threads: &[Thread], bytes: &mut SmallVec<[u8; 16]>) -> Result<bool> {
-        list_bytes(self, self.json(), threads, bytes)
+        if is_in_escape(threads) || !list_bytes(self, self.json(), threads, bytes)? {
+            return Ok(false);
+        }
+        if let Some(escaping) = self.escaping().filter(|_| !bytes.contains(&b'\\')) {
+            if escaping.may_begin(threads)? {
+                bytes.push(b'\\');
+                bytes.sort_unstable();
+            }
+        }
+        Ok(true)
     }
 
     /// Returns whether a byte is allowed next. After a lexeme that it ends, comparison with earlier
@@ -38,6 +52,9 @@ impl Automaton {
     pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool> {
         // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
         for thread in threads.iter().filter(|thread| !self.is_rivalled(thread)) {
+            if self.escaping().is_some_and(|escaping| escaping.reads(thread, byte)) {
+                continue;
+            }
             let (lexeme, state) = match (thread.lexeme, self.json()) {
                 (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
                 (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
@@ -63,7 +80,9 @@ impl Automaton {
 fn only_byte_of(automaton: &Automaton, threads: &[Thread], only: &mut Option<u8>) -> Result<bool> {
     for thread in threads {
         match thread.lexeme {
-            ThreadLexeme::End | ThreadLexeme::Tokens(_) => return Ok(false),
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => {
+                return Ok(false);
+            }
             ThreadLexeme::Key => {
                 let Some(json) = automaton.json() else { return Ok(false) };
                 let node = json.keys.node(thread.key_node());

@@ -72,7 +72,21 @@ impl Automaton {
         }
     }
 
-    fn step_thread(
+    pub(crate) fn step_thread(
+        &self,
+        thread: &Thread,
+        byte: u8,
+        is_last: bool,
+        next: &mut Threads,
+    ) -> Result<()> {
+        match self.escaping().filter(|escaping| escaping.reads(thread, byte)) {
+            Some(escaping) => escaping.step(thread, byte, is_last, next),
+            None => self.step_written(thread, byte, is_last, next),
+        }
+    }
+
+    /// The same for a byte of a string that is written canonically.
+    pub(crate) fn step_written(
         &self,
         thread: &Thread,
         byte: u8,
@@ -80,8 +94,22 @@ impl Automaton {
         next: &mut Threads,
     ) -> Result<()> {
         match thread.lexeme {
-            ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
-            ThreadLexeme::Key => self.step_key(thread, byte, is_last, next)?,
+            ThreadLexeme::End | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => {}
+            ThreadLexeme::Key => {
+                let Some(json) = self.json() else { return Ok(()) };
+                match json.step_key(self, thread, byte)? {
+                    KeyStep::Refused => {}
+                    KeyStep::Within(thread) => {
+                        if !is_last || self.is_unrivalled(&thread)? {
+                            next.push(thread);
+                        }
+                    }
+                    KeyStep::Ended(stack, transcript) => {
+                        next.extend(self.following_alive(stack, transcript, is_last)?);
+                    }
+                    KeyStep::Other(thread) => self.step_written(&thread, byte, is_last, next)?,
+                }
+            }
             ThreadLexeme::Lexeme(index) => {
                 let lexeme = self.lexeme(index);
                 let state = thread.lex_state();
@@ -128,23 +156,6 @@ impl Automaton {
         self.compared().map_or(Ok(true), |compared| compared.is_unrivalled(thread))
     }
 
-    fn step_key(&self, thread: &Thread, byte: u8, is_last: bool, next: &mut Threads) -> Result<()> {
-        let Some(json) = self.json() else { return Ok(()) };
-        match json.step_key(self, thread, byte)? {
-            KeyStep::Refused => {}
-            KeyStep::Within(thread) => {
-                if !is_last || self.is_unrivalled(&thread)? {
-                    next.push(thread);
-                }
-            }
-            KeyStep::Ended(stack, transcript) => {
-                next.extend(self.following_alive(stack, transcript, is_last)?);
-            }
-            KeyStep::Other(thread) => self.step_thread(&thread, byte, is_last, next)?,
-        }
-        Ok(())
-    }
-
     /// Whether an item that later ones are compared with ends with a thread's lexeme.
     pub fn ends_compared_item(&self, thread: &Thread) -> Result<bool> {
         match self.json().filter(|_| self.cell(thread.stack).ends_compared_item) {
@@ -158,7 +169,7 @@ impl Automaton {
         for thread in threads {
             match thread.lexeme {
                 ThreadLexeme::End => return Ok(true),
-                ThreadLexeme::Key | ThreadLexeme::Tokens(_) => {}
+                ThreadLexeme::Key | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => {}
                 ThreadLexeme::Lexeme(index) => {
                     let accept = self.lexeme(index).accept(thread.lex_state());
                     if accept != 0 {
@@ -180,7 +191,11 @@ impl Automaton {
         loop {
             if let [thread] = current.as_mut_slice() {
                 if let Some(json) = self.json() {
-                    rest = json.walk_names(thread, rest)?;
+                    // An escape may begin within a name.
+                    let is_escape = |&byte: &u8| byte == b'\\' && self.escaping().is_some();
+                    let escape = rest.iter().position(is_escape);
+                    let written = &rest[..escape.unwrap_or(rest.len())];
+                    rest = &rest[written.len() - json.walk_names(thread, written)?.len()..];
                 }
             }
             let Some((&byte, after)) = rest.split_first() else { return Ok(Some(current)) };

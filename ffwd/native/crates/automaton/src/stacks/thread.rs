@@ -16,6 +16,9 @@ pub enum ThreadLexeme {
     Lexeme(LexemeId),
     /// A set of tokens, of which one is taken as a whole.
     Tokens(u32),
+    /// An escape in a string, whose character the lexeme before it will read; see
+    /// [`crate::run::escapes`].
+    Escape(u32),
 }
 
 /// A lexeme in progress, and the stack of what follows it.

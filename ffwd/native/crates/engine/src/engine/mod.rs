@@ -327,10 +327,11 @@ impl Compiled {
         let (automaton, masks) = (&generation.automaton, &self.counters.masks);
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let bytes = generation.memory_bytes();
+        let (stacks, lexemes) = automaton.num_stacks_and_lexemes();
         vec![
             ("states", automaton.num_states() as u64),
-            ("stacks", automaton.num_stacks() as u64),
-            ("lexemes", automaton.num_lexemes() as u64),
+            ("stacks", stacks as u64),
+            ("lexemes", lexemes as u64),
             ("key_nodes", automaton.json().map_or(0, |json| json.keys.num_nodes()) as u64),
             ("mask_hits", masks.hits.get()),
             ("masks_computed", read(&masks.computed)),

@@ -113,6 +113,8 @@ struct Ending {
 /// The most bytes of a character that remain when a token ends within it: those of `\u0000` after
 /// its first two.
 const REST_OF_CHARACTER: usize = 4;
+/// The same where any escape may come: those of `\ud83d\ude00` after its first one.
+const REST_OF_ESCAPE: usize = 11;
 
 impl Masker {
     /// The completion of a state; `None` if the search takes too long.
@@ -296,6 +298,10 @@ impl Masker {
         let Some(length) = automaton.completing().length(threads)? else { return Ok(None) };
         let mut successors = Successors::default();
         self.add_listed_exits(automaton, thread, &mask, true, &mut successors)?;
+        if automaton.escaping().is_some() {
+            self.read_escaped_exits(automaton, threads, &mut successors)?;
+            return Ok(Some((length + REST_OF_ESCAPE, successors)));
+        }
         Ok(Some((length + REST_OF_CHARACTER, successors)))
     }
 }
@@ -311,7 +317,9 @@ impl Levels {
                 Inner::Few(tokens) => tokens.len(),
                 Inner::Many(bitmap) => bitmap.len(),
             };
-            std::mem::size_of::<Level>() + tokens * 4
+            let owned = level.bitmaps.iter().filter(|bitmap| Arc::strong_count(bitmap) == 1);
+            let bitmaps = owned.map(|bitmap| bitmap.len()).sum::<usize>();
+            std::mem::size_of::<Level>() + (tokens + bitmaps) * 4
         };
         self.0.iter().map(level).sum::<usize>() + 64
     }

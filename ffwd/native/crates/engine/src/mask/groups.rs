@@ -8,8 +8,10 @@ use smallvec::SmallVec;
 use super::lexeme_mask::Inner;
 use super::state_mask::Masker;
 use super::successors::is_unrecorded;
-use super::token_set::{bits, set_bits};
-use ffwd_automaton::{Automaton, LexemeId, Result, StateId, Thread, ThreadLexeme, Threads};
+use super::token_set::{bits, has_bit, set_bits};
+use ffwd_automaton::{
+    is_in_escape, Automaton, LexemeId, Result, StateId, Thread, ThreadLexeme, Threads,
+};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::LexState;
@@ -68,6 +70,14 @@ impl Masker {
             pending: vec![(Threads::from_slice(threads), NodeId::ROOT)],
         };
         gathering.read_all()?;
+        if automaton.escaping().is_some() && !is_in_escape(threads) {
+            let escaped = vocabulary.with_backslash();
+            gathering.found.retain(|&(token, _)| !has_bit(&escaped.row, token));
+            gathering.trie = &escaped.trie;
+            for thread in threads {
+                gathering.read_bytes(thread, NodeId::ROOT)?;
+            }
+        }
         for (set, stack) in automaton.token_exits(threads)? {
             let id = gathering
                 .id(Threads::from_slice(automaton.starts(automaton.limited().begun(stack)?)?));
@@ -130,9 +140,11 @@ impl Gathering<'_> {
 
     fn read_all(&mut self) -> Result<()> {
         while let Some((threads, root)) = self.pending.pop() {
+            let is_within_escape = is_in_escape(&threads);
             for thread in &threads {
                 match thread.lexeme {
                     ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+                    _ if is_within_escape => self.read_bytes(thread, root)?,
                     ThreadLexeme::Lexeme(index) if is_unrecorded(thread) => {
                         self.read_lexeme(thread, index, root)?;
                     }

@@ -9,7 +9,9 @@ use super::successors::{forgotten, left_behind, Found, Inside, Left, Successors}
 use super::token_set::set_bits;
 use super::token_set::{has_bit, Bitmap};
 use ffwd_automaton::keys::Terminal;
-use ffwd_automaton::{Automaton, Result, StateId, TextId, Thread, ThreadLexeme, Threads};
+use ffwd_automaton::{
+    is_in_escape, Automaton, Result, StateId, TextId, Thread, ThreadLexeme, Threads,
+};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
@@ -49,12 +51,28 @@ impl Masker {
         automaton: &Automaton,
         threads: &[Thread],
     ) -> Result<Successors> {
+        if is_in_escape(threads) {
+            return self.successors_within_escape(automaton, threads);
+        }
+        let successors = self.canonical_successors(automaton, threads)?;
+        match automaton.escaping() {
+            Some(_) => self.successors_with_escapes(automaton, threads, successors),
+            None => Ok(successors),
+        }
+    }
+
+    /// The same where strings are canonical.
+    fn canonical_successors(
+        &self,
+        automaton: &Automaton,
+        threads: &[Thread],
+    ) -> Result<Successors> {
         let mut successors = Successors::default();
         if let [thread] = threads {
             let is_known = match thread.lexeme {
                 ThreadLexeme::Lexeme(_) => self.add_lexeme(automaton, thread, &mut successors)?,
                 ThreadLexeme::Key => self.add_keys(automaton, thread, &mut successors)?,
-                ThreadLexeme::End | ThreadLexeme::Tokens(_) => false,
+                ThreadLexeme::End | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => false,
             };
             if is_known {
                 return Ok(successors);

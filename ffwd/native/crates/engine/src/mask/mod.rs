@@ -9,6 +9,7 @@
 mod agreement;
 mod completion;
 mod doubt;
+mod escapes;
 mod found_again;
 mod free_text;
 mod groups;

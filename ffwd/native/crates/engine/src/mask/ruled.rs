@@ -449,6 +449,6 @@ fn may_read(automaton: &Automaton, thread: &Thread, byte: u8) -> Result<bool> {
             state.accepts() || automaton.lexeme(index).next(state, byte)?.is_some()
         }
         ThreadLexeme::Key => true,
-        ThreadLexeme::End | ThreadLexeme::Tokens(_) => false,
+        ThreadLexeme::End | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => false,
     })
 }

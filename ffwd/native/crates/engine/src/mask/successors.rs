@@ -134,8 +134,13 @@ impl Successors {
 
     /// Tokens that lead to a configuration.
     pub fn add(&mut self, threads: &[Thread], left: &Left, tokens: &[TokenId]) {
+        self.add_exactly(&without_texts(threads), left, tokens);
+    }
+
+    /// Tokens that lead to a configuration, with what is recorded there.
+    pub fn add_exactly(&mut self, threads: &[Thread], left: &Left, tokens: &[TokenId]) {
         if !tokens.is_empty() {
-            let place = self.place(without_texts(threads), left);
+            let place = self.place(Threads::from_slice(threads), left);
             self.found[place].tokens.extend_from_slice(tokens);
         }
     }

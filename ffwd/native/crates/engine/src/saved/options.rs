@@ -9,17 +9,20 @@ use std::sync::Arc;
 use super::bytes::{Reader, Writer};
 use super::SavedError;
 use crate::engine::GrammarOptions;
-use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_automaton::{
+    Escapes, Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing,
+};
 use ffwd_json_schema::{Parsing, Policy, Registry};
 
 const MALFORMED: SavedError = SavedError::Malformed("how JSON is written");
 
 // The number of an option never changes; a further option takes the next number.
 saved_options! {
-    writing: Writing { 1 => whitespace, 2 => property_order, 3 => numbers }
+    writing: Writing { 1 => whitespace, 2 => property_order, 3 => numbers, 6 => escapes }
     parsing: Parsing { 4 => policy, 5 => registry }
 }
 saved_choice!(PropertyOrder { 0 => Declared, 1 => Any });
+saved_choice!(Escapes { 0 => Canonical, 1 => Any });
 saved_choice!(Numbers { 0 => Plain, 1 => Any });
 saved_choice!(Policy { 0 => Strict, 1 => Lenient });
 

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use super::*;
 use crate::engine::{Compiled, Engine, EngineConfig, GrammarOptions, Recipe};
 use crate::matcher::{Beginning, Close, Matcher, Opening};
-use ffwd_automaton::{Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing};
+use ffwd_automaton::{
+    Escapes, Layout, Numbers, PropertyOrder, Whitespace, WhitespaceMode, Writing,
+};
 use ffwd_grammar::{
     Argument, BitRange, Change, Comparison, Condition, Grammar, Lexing, Node, Operand, Place,
     SpanKind, TokenItem, TokenSet,
@@ -30,6 +32,7 @@ fn options() -> GrammarOptions {
     let mut options = GrammarOptions::from(whitespace);
     options.writing.property_order = PropertyOrder::Any;
     options.writing.numbers = Numbers::Any;
+    options.writing.escapes = Escapes::Any;
     options.parsing.policy = Policy::Lenient;
     options.parsing.registry = Arc::new(Registry::new(documents));
     options
@@ -300,12 +303,13 @@ fn every_option_comes_back() {
     ];
     let mut all: Vec<GrammarOptions> =
         modes.into_iter().map(|mode| Whitespace { mode }.into()).collect();
-    let Writing { whitespace, property_order, numbers } = options().writing;
+    let Writing { whitespace, property_order, numbers, escapes } = options().writing;
     let Parsing { policy, registry } = options().parsing;
     let writing = [
         Writing { whitespace, ..Writing::default() },
         Writing { property_order, ..Writing::default() },
         Writing { numbers, ..Writing::default() },
+        Writing { escapes, ..Writing::default() },
     ];
     let parsing =
         [Parsing { policy, ..Parsing::default() }, Parsing { registry, ..Parsing::default() }];
@@ -330,6 +334,7 @@ fn defaults_belong_to_the_format() {
     assert_eq!(writing.whitespace.mode, WhitespaceMode::Consistent);
     assert_eq!(writing.property_order, PropertyOrder::Declared);
     assert_eq!(writing.numbers, Numbers::Plain);
+    assert_eq!(writing.escapes, Escapes::Canonical);
     assert_eq!(parsing.policy, Policy::Strict);
     assert_eq!(parsing.registry, Arc::default());
     assert_eq!(VERSION, 3, "the defaults of another version are written here");

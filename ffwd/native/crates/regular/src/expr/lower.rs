@@ -293,11 +293,11 @@ fn template_of(spelling: Spelling) -> Result<ExprStore, LimitExceeded> {
     Ok(store)
 }
 
-fn needs_escape(character: char) -> bool {
+pub(super) fn needs_escape(character: char) -> bool {
     character < ' ' || character == '"' || character == '\\'
 }
 
-fn spell_json(character: char, out: &mut Vec<u8>) {
+pub(super) fn spell_json(character: char, out: &mut Vec<u8>) {
     let short = match character {
         '"' => b'"',
         '\\' => b'\\',

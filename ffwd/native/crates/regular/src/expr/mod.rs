@@ -8,6 +8,7 @@
 //! * `lookaround` conditions on what surrounds a place
 //! * `listed` unions of many texts, as ranges of a sorted table
 //! * `substring` runs of pieces of one text, by its suffix automaton
+//! * [`escape`] the escapes of JSON strings, and canonical bytes of characters
 //! * [`json_text`] where strings and values of JSON end, and what they spell
 //! * `lower` from text languages to byte expressions, in a given spelling
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
@@ -17,6 +18,7 @@
 
 mod byte_set;
 mod derivative;
+pub mod escape;
 mod facts;
 pub mod json_text;
 pub mod lexeme;

@@ -11,6 +11,7 @@ mod tests;
 mod trie;
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
@@ -111,6 +112,20 @@ pub struct Vocabulary {
     /// Tokens by their names, those of special tokens above all.
     names: FxHashMap<Box<str>, TokenId>,
     trie: ByteTrie,
+    with_backslash: OnceLock<WithBackslash>,
+}
+
+/// The tokens whose text contains a backslash.
+#[derive(Debug)]
+pub struct WithBackslash {
+    /// Bit `i % 32` of word `i / 32` for each of them.
+    pub row: Box<[u32]>,
+    /// All of them by their bytes.
+    pub trie: ByteTrie,
+    /// Those with a quote, in which a string may end.
+    pub quoted: ByteTrie,
+    /// Those without.
+    pub unquoted: ByteTrie,
 }
 
 /// Whether bytes can contain the end of a JSON key and the start of a later one: a quote and a
@@ -225,6 +240,7 @@ impl Vocabulary {
             max_token_bytes,
             two_keys,
             names: FxHashMap::default(),
+            with_backslash: OnceLock::new(),
         })
     }
 
@@ -284,6 +300,24 @@ impl Vocabulary {
     /// The few tokens in which one key of a JSON object may end and a later one begin.
     pub fn tokens_with_two_keys(&self) -> &[TokenId] {
         &self.two_keys
+    }
+
+    /// The tokens in which an escape of a string may begin.
+    pub fn with_backslash(&self) -> &WithBackslash {
+        self.with_backslash.get_or_init(|| {
+            let mut row: Box<[u32]> = vec![0; self.mask_words()].into();
+            let all = self.trie.tokens_below(NodeId::ROOT).iter();
+            let sorted: Vec<(&[u8], TokenId)> = all
+                .map(|&token| (self.text(token), token))
+                .filter(|(text, _)| text.contains(&b'\\'))
+                .collect();
+            sorted.iter().for_each(|(_, token)| row[token.index() / 32] |= 1 << (token.0 % 32));
+            let (quoted, unquoted): (Vec<_>, Vec<_>) =
+                sorted.iter().partition(|(text, _)| text.contains(&b'"'));
+            let [trie, quoted, unquoted] =
+                [&sorted, &quoted, &unquoted].map(|tokens| ByteTrie::from_sorted(tokens));
+            WithBackslash { row, trie, quoted, unquoted }
+        })
     }
 
     /// Returns the bytes that occur below a node of the trie.

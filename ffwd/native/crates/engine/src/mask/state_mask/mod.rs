@@ -25,7 +25,8 @@ use super::token_set::{TokenList, TokenMask, TokenMaskBuilder};
 use super::two_keys::keys_differ;
 use super::walk::View;
 use ffwd_automaton::{
-    Automaton, LexemeId, Result, Rivals, StackId, StateId, TextId, Thread, ThreadLexeme, Threads,
+    is_in_escape, Automaton, LexemeId, Result, Rivals, StackId, StateId, TextId, Thread,
+    ThreadLexeme, Threads,
 };
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::{LexState, Lexeme, Verdict};
@@ -106,6 +107,8 @@ pub struct Masker {
     pub(super) readable: Mutex<KnownReadable>,
     /// By state, tokens by their targets.
     pub(super) groups: Slots<Arc<[Group]>>,
+    /// Tokens with a backslash and no quote, by the states of strings that can read them.
+    pub(super) in_strings: Mutex<FxHashMap<(LexemeId, LexState), TokenList>>,
     /// Bytes of the cached masks and completions.
     bytes: AtomicU64,
     max_bytes: AtomicU64,
@@ -133,6 +136,7 @@ impl Masker {
             ruled: Mutex::default(),
             readable: Mutex::default(),
             groups: Slots::default(),
+            in_strings: Mutex::default(),
             bytes: AtomicU64::new(0),
             max_bytes: AtomicU64::new(max_bytes),
             counters,
@@ -185,6 +189,12 @@ impl Masker {
 
     fn state_mask(&self, automaton: &Automaton, state: StateId) -> Result<Arc<TokenMask>> {
         let threads = automaton.threads(state);
+        if is_in_escape(threads) {
+            let mask = Arc::new(self.mask_within_escape(automaton, state)?);
+            self.make_room(mask.memory_bytes());
+            self.keep(automaton, state, &mask);
+            return Ok(mask);
+        }
         // Recorded texts decide almost nothing: masks are computed once for all texts.
         let texts = |thread: &Thread| match (thread.text, thread.transcript) {
             // Within names, the place among them determines the text.
@@ -274,11 +284,24 @@ impl Masker {
             // Masks that a memo holds are counted there.
             self.make_room(mask.memory_bytes());
         }
+        if let Some(escaping) = automaton.escaping() {
+            mask = self.with_escapes(automaton, escaping, threads, &mask)?;
+            self.make_room(mask.memory_bytes());
+        }
+        self.keep(automaton, state, &mask);
+        Ok(mask)
+    }
+
+    #[cfg_attr(not(debug_assertions), expect(unused_variables))]
+    fn keep(&self, automaton: &Automaton, state: StateId, mask: &Arc<TokenMask>) {
         #[cfg(debug_assertions)]
-        super::agreement::check(&self.vocabulary, automaton, threads, &mask);
+        super::agreement::check(&self.vocabulary, automaton, automaton.threads(state), mask);
         self.counters.computed.fetch_add(1, Ordering::Relaxed);
         self.memo.set(state.0, mask.clone());
-        Ok(mask)
+    }
+
+    pub(super) fn count_nodes(&self, nodes: u64) {
+        self.counters.nodes_walked.fetch_add(nodes, Ordering::Relaxed);
     }
 
     /// Counts the bytes of a mask before it is cached.
@@ -296,6 +319,7 @@ impl Masker {
             self.ruled.lock().clear();
             self.readable.lock().clear();
             self.groups.clear();
+            self.in_strings.lock().clear();
             self.bytes.store(bytes, Ordering::Relaxed);
             self.counters.cleared.fetch_add(1, Ordering::Relaxed);
         }
@@ -330,7 +354,7 @@ impl Masker {
     }
 
     /// The tokens below a node of a trie that some thread can read.
-    fn collect(
+    pub(super) fn collect(
         &self,
         automaton: &Automaton,
         view: View<'_>,
@@ -343,7 +367,7 @@ impl Masker {
             let is_endless = automaton.items().stays_endless(thread)?;
             match thread.lexeme {
                 // Sets of tokens are for whole tokens, see `collect_all`.
-                ThreadLexeme::End | ThreadLexeme::Tokens(_) => {}
+                ThreadLexeme::End | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => {}
                 ThreadLexeme::Key if is_endless => {
                     self.collect_keys(automaton, view, thread, builder, nodes)?;
                 }
