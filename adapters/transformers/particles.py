@@ -18,7 +18,7 @@ from transformers import LogitsProcessorList, StoppingCriteriaList
 from transformers.generation.logits_process import MinPLogitsWarper, TemperatureLogitsWarper
 
 from ffwd.adapters.logits import to_device
-from ffwd.adapters.transformers.adaptive import Tree
+from ffwd.adapters.transformers.adaptive import Tree, expected_weights
 from ffwd.adapters.transformers.errors import NoTokenLeftError, UnsupportedGenerationError
 from ffwd.adapters.transformers.fast_forward import FastForward, ForcedRows, TokenStops
 from ffwd.adapters.transformers.generate import (
@@ -58,7 +58,8 @@ class Particle:
 
     Attributes:
         tokens: The generated ids, the end token included.
-        log_weight: The log of its weight, in nats; of texts that were resampled, since then.
+        log_weight: The log of its weight, in nats; of texts that were resampled, since then. With
+            "adaptive", equal texts have equal weights.
         probability: The weight as a share of all particles'; they sum to 1.
 
     """
@@ -185,12 +186,16 @@ def particle_generate(
 
     if sampling == "adaptive":
         tree, cache = Tree(), None
+        log_ps = []
         for _ in range(number):
             chunked, rows = begin(cache)
-            end(chunked, rows, [tree.draw(chunked, rows, heat=heat)])
+            weight, log_p = tree.draw(chunked, rows, heat=heat)
+            log_ps.append(log_p)
+            end(chunked, rows, [weight])
             if tree.root.bound == -math.inf:
                 raise NoTokenLeftError(row=0)
             cache = _prompt_alone(chunked.cache, input_ids.shape[1])
+        found.log_weights = expected_weights(found.tokens, found.log_weights, log_ps)
     else:
         chunked, rows = begin()
         resample = sampling == "smc"
