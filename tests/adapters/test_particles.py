@@ -15,7 +15,7 @@ from ffwd.adapters.transformers import (
     UnsupportedGenerationError,
 )
 from ffwd.adapters.transformers.adaptive import expected_weights
-from ffwd.adapters.transformers.particles import log_mean, systematic
+from ffwd.adapters.transformers.particles import _Batch, log_mean, systematic
 
 BOTH = pytest.mark.parametrize("sampling", ["weighted", "smc"])
 ALL = pytest.mark.parametrize("sampling", ["weighted", "smc", "adaptive"])
@@ -148,6 +148,41 @@ def test_repetitions_count_as_often_as_they_are_expected():
         for text, weight in zip(texts, found, strict=True):
             totals[text] += math.prod(map(q.get, texts)) * math.exp(weight)
     assert totals == pytest.approx({text: 4 * share for text, share in p.items()})
+
+
+def test_texts_that_have_ended_leave_the_model(bytewise):
+    """Each text goes through the model until its end is chosen; the first pass is of all."""
+    model = bigrams(bytewise, {None: {"a": 0.3, "b": 0.3, "": 0.4}})
+    rows = []
+    model.register_forward_pre_hook(
+        lambda _, __, given: rows.append(given["input_ids"].shape[0]), with_kwargs=True
+    )
+    grammar = compiled(bytewise, model, ffwd.regex("[ab]*"))
+    options = {"particles": 40, "max_new_tokens": 12}
+    made = ffwd.generate(model, bytewise, "x", grammar, sampling="weighted", **options)
+    lengths = [len(particle.tokens) for particle in made.particles]
+    assert min(lengths) == 1
+    assert max(lengths) > 4
+    assert sum(rows) == 1 + sum(length - 1 for length in lengths)
+    assert len(rows) == made.stats.forward_passes == max(lengths)
+
+
+@BOTH
+def test_what_leaves_the_model_changes_nothing(sampling, model, tokenizer, monkeypatch):
+    def drawn():
+        torch.manual_seed(7)
+        schema = ffwd.regex("[a-d]{1,3}")
+        options = {"particles": 300, "max_new_tokens": 5, "temperature": 20.0}
+        return ffwd.generate(model, tokenizer, "Ada bought", schema, sampling=sampling, **options)
+
+    made = drawn()
+    assert len({len(particle.tokens) for particle in made.particles}) > 2
+    monkeypatch.setattr(_Batch, "keep", lambda self, rows: None)
+    padded = drawn()
+    assert made.text == padded.text
+    for one, other in zip(made.particles, padded.particles, strict=True):
+        assert one.tokens == other.tokens
+        assert one.log_weight == pytest.approx(other.log_weight, abs=1e-3)
 
 
 def test_an_answer_is_drawn_by_its_weight(bytewise):
