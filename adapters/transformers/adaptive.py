@@ -10,6 +10,8 @@ know yet, so that all texts count.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -48,8 +50,8 @@ class Tree:
 
     root: Node = field(default_factory=Node)
 
-    def draw(self, chunked: ChunkedModel, rows: ForcedRows, *, heat: float) -> float:
-        """Decode one text, learn from it, and return its log weight.
+    def draw(self, chunked: ChunkedModel, rows: ForcedRows, *, heat: float) -> tuple[float, float]:
+        """Decode one text, learn from it, and return its log weight and its log probability.
 
         Args:
             chunked: The model, before the prompt.
@@ -102,7 +104,7 @@ class Tree:
             rests[len(tokens)] = float(shares.logsumexp(dim=-1))
             rows.advance({0: chosen})
         self._learn(rows.generated()[0], log_ps, rests)
-        return weight
+        return weight, -math.inf if weight == -math.inf else math.fsum(log_ps)
 
     def _find(self, tokens: tuple[int, ...]) -> Node | None:
         node: Node | None = self.root
@@ -123,6 +125,36 @@ class Tree:
                 node.rest = rests[place]
             if node.children or place in rests:
                 node.tighten()
+
+
+def expected_weights(
+    texts: Sequence[tuple[int, ...]], weights: Sequence[float], log_ps: Sequence[float]
+) -> list[float]:
+    """Return log weights in which a text's repetitions count as often as they are expected.
+
+    A text of probability p that is drawn with chance q has the weight p / q, so each draw adds p
+    to its total on average. Since its first draw p is known, and stands for the later ones; so
+    the total depends on luck only before. This is the Rao-Blackwell theorem.
+
+    Args:
+        texts: In the order in which they were drawn.
+        weights: The log weight of each.
+        log_ps: The log probability of each; -inf for one that did not end.
+
+    Returns:
+        One for each text. Those of equal texts are equal.
+
+    """
+    first: dict[tuple[int, ...], int] = {}
+    for place, text in enumerate(texts):
+        first.setdefault(text, place)
+    totals = {}
+    for text, place in first.items():
+        later = len(texts) - place - 1
+        known = log_ps[place] + math.log(later) if later else -math.inf
+        totals[text] = _log_sum([weights[place], known])
+    copies = Counter(texts)
+    return [totals[text] - math.log(copies[text]) for text in texts]
 
 
 def _add(scores: torch.Tensor, terms: dict[int, float]) -> None:

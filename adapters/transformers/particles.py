@@ -8,7 +8,7 @@ Carlo (Lew et al., arXiv 2306.03081): texts of little weight end, and others are
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from transformers import LogitsProcessorList, StoppingCriteriaList
 from transformers.generation.logits_process import MinPLogitsWarper, TemperatureLogitsWarper
 
 from ffwd.adapters.logits import to_device
-from ffwd.adapters.transformers.adaptive import Tree
+from ffwd.adapters.transformers.adaptive import Tree, expected_weights
 from ffwd.adapters.transformers.errors import NoTokenLeftError, UnsupportedGenerationError
 from ffwd.adapters.transformers.fast_forward import FastForward, ForcedRows, TokenStops
 from ffwd.adapters.transformers.generate import (
@@ -58,7 +58,8 @@ class Particle:
 
     Attributes:
         tokens: The generated ids, the end token included.
-        log_weight: The log of its weight, in nats; of texts that were resampled, since then.
+        log_weight: The log of its weight, in nats; of texts that were resampled, since then. With
+            "adaptive", equal texts have equal weights.
         probability: The weight as a share of all particles'; they sum to 1.
 
     """
@@ -185,12 +186,16 @@ def particle_generate(
 
     if sampling == "adaptive":
         tree, cache = Tree(), None
+        log_ps = []
         for _ in range(number):
             chunked, rows = begin(cache)
-            end(chunked, rows, [tree.draw(chunked, rows, heat=heat)])
+            weight, log_p = tree.draw(chunked, rows, heat=heat)
+            log_ps.append(log_p)
+            end(chunked, rows, [weight])
             if tree.root.bound == -math.inf:
                 raise NoTokenLeftError(row=0)
             cache = _prompt_alone(chunked.cache, input_ids.shape[1])
+        found.log_weights = expected_weights(found.tokens, found.log_weights, log_ps)
     else:
         chunked, rows = begin()
         resample = sampling == "smc"
@@ -210,19 +215,58 @@ def _prompt_alone(cache: Any, length: int) -> Any:
     return cache
 
 
+class _Batch:
+    """The texts that go through the model: those that have ended are not in its cache.
+
+    Args:
+        chunked: The model, before the prompt, which is one row.
+
+    """
+
+    def __init__(self, chunked: ChunkedModel) -> None:
+        self._chunked = chunked
+        self._held = [0]
+
+    def keep(self, rows: Set[int]) -> None:
+        """Leave only these of the rows in the cache."""
+        places = [place for place, row in enumerate(self._held) if row in rows]
+        if len(places) < len(self._held):
+            self._chunked.select(places)
+            self._held = [self._held[place] for place in places]
+
+    def select(self, chosen: Sequence[int]) -> None:
+        """Replace all rows by copies of some of them."""
+        places = {row: place for place, row in enumerate(self._held)}
+        found = [places[row] for row in chosen if row in places]
+        self._held = [row for row, source in enumerate(chosen) if source in places]
+        if found:
+            self._chunked.select(found)
+
+    def last_logits(self, pending: Sequence[torch.Tensor], keep: int) -> torch.Tensor:
+        """Feed ids as `ChunkedModel.last_logits` does; rows that have ended get logits of 0."""
+        logits = self._chunked.last_logits([pending[row] for row in self._held], keep)
+        if len(self._held) == len(pending):
+            return logits
+        found = logits.new_zeros((len(pending), *logits.shape[1:]))
+        found[to_device(torch.tensor(self._held), logits.device)] = logits
+        return found
+
+
 def _decode(
     chunked: ChunkedModel, rows: ForcedRows, *, number: int, resample: bool, heat: float
 ) -> list[float]:
     """Decode to the end; return the log weight of each text."""
     assert rows.masses is not None
     weights = [0.0]
+    batch = _Batch(chunked)
     rows.advance({})
     while True:
         active, unscored = rows.active, rows.unscored()
         if not active and not any(unscored):
             break
+        batch.keep({*active, *(row for row, tokens in enumerate(unscored) if tokens)})
         known = [len(masses) for masses in rows.masses.rows]
-        kept = chunked.last_logits(rows.take_pending(), 1 + max(map(len, unscored)))
+        kept = batch.last_logits(rows.take_pending(), 1 + max(map(len, unscored)))
         rows.masses.add_forced(kept if heat == 1 else kept.float() / heat, unscored)
         logits = chunked.float32(kept[:, -1]) / heat
         total = log_total(logits)
@@ -238,7 +282,7 @@ def _decode(
         chosen = _next_rows(weights, number, resample=resample)
         if chosen is not None:
             rows.select(chosen)
-            chunked.select(chosen)
+            batch.select(chosen)
             logits = logits[to_device(torch.tensor(chosen), logits.device)]
             resampled = len(weights) == number
             weights = [log_mean(weights) if resampled else weights[row] for row in chosen]

@@ -13,6 +13,19 @@ from ffwd.chat import Start
 
 PAD, BOS, EOS = 0, 1, 2
 
+BRACKETS = ffwd.lark('start: pair*\npair: "(" inner* ")"\ninner: "()"')
+# The model opens brackets and seldom closes them.
+OPENING = {None: {"(": 0.75, ")": 0.05, "": 0.2}}
+TWO_LETTERS = {
+    None: {"a": 0.5, "b": 0.5},
+    "a": {"a": 0.5, "b": 0.02, "": 0.48},
+    "b": {"a": 0.02, "b": 0.02, "": 0.96},
+}
+# After an "a" the model does not want what the grammar requires.
+LETTERS = ffwd.regex("ab{1,2}|ba?b?")
+CASES = {"brackets": (OPENING, BRACKETS, 7), "letters": (TWO_LETTERS, LETTERS, 5)}
+"""The probabilities for `bigrams`, the grammar, and the number of tokens."""
+
 
 def letters():
     """A tokenizer whose tokens are bytes."""

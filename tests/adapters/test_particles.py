@@ -1,10 +1,11 @@
 """`ffwd.generate(sampling=…)`: the model's distribution given the grammar, by enumeration."""
 
+import itertools
 import math
 
 import pytest
 import torch
-from exactsampling import EOS, bigrams, compiled, distance, exact, letters, uniform, weighted
+from exactsampling import CASES, EOS, bigrams, compiled, distance, exact, letters, uniform, weighted
 from transformers import GenerationConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 import ffwd
@@ -13,19 +14,9 @@ from ffwd.adapters.transformers import (
     NoTokenLeftError,
     UnsupportedGenerationError,
 )
-from ffwd.adapters.transformers.particles import log_mean, systematic
+from ffwd.adapters.transformers.adaptive import expected_weights
+from ffwd.adapters.transformers.particles import _Batch, log_mean, systematic
 
-BRACKETS = ffwd.lark('start: pair*\npair: "(" inner* ")"\ninner: "()"')
-# The model opens brackets and seldom closes them.
-OPENING = {None: {"(": 0.75, ")": 0.05, "": 0.2}}
-TWO_LETTERS = {
-    None: {"a": 0.5, "b": 0.5},
-    "a": {"a": 0.5, "b": 0.02, "": 0.48},
-    "b": {"a": 0.02, "b": 0.02, "": 0.96},
-}
-# After an "a" the model does not want what the grammar requires.
-LETTERS = ffwd.regex("ab{1,2}|ba?b?")
-CASES = {"brackets": (OPENING, BRACKETS, 7), "letters": (TWO_LETTERS, LETTERS, 5)}
 BOTH = pytest.mark.parametrize("sampling", ["weighted", "smc"])
 ALL = pytest.mark.parametrize("sampling", ["weighted", "smc", "adaptive"])
 
@@ -107,17 +98,16 @@ def test_each_text_learns_from_those_before(case, bytewise):
         model, bytewise, "x", grammar, sampling="adaptive", particles=300, max_new_tokens=limit
     )
     wanted = exact(model, grammar, made.prompt_tokens, max_tokens=limit)
-    weights = [particle.log_weight for particle in made.particles]
-    # The first one knows nothing, and has the weight of masks.
+    # The first one knows nothing, and has the weight of masks; later draws of it are expected ones.
     first = made.particles[0].tokens
-    ratio = wanted.given[first] / wanted.masked[first]
-    assert weights[0] == pytest.approx(math.log(ratio * wanted.evidence), abs=1e-3)
+    share, copies = wanted.given[first], [one for one in made.particles if one.tokens == first]
+    total = wanted.evidence * share * (299 + 1 / wanted.masked[first])
+    weight = math.log(total / len(copies))
+    assert all(one.log_weight == pytest.approx(weight, abs=1e-3) for one in copies)
     # At the end the bounds are nearly exact, so that texts come as often as they are probable.
-    late = made.particles[150:]
-    assert all(abs(particle.log_weight - math.log(wanted.evidence)) < 0.02 for particle in late)
-    assert distance(wanted.given, uniform(late)) < 0.1
-    assert distance(wanted.given, weighted(made.particles)) < 0.06
-    assert math.exp(made.log_evidence) == pytest.approx(wanted.evidence, rel=0.1)
+    assert distance(wanted.given, uniform(made.particles[150:])) < 0.1
+    assert distance(wanted.given, weighted(made.particles)) < 0.01
+    assert math.exp(made.log_evidence) == pytest.approx(wanted.evidence, rel=0.02)
     # The cache of a prompt of one token has nothing that is kept.
     assert len(made.prompt_tokens) == 1
 
@@ -142,8 +132,57 @@ def test_adaptive_texts_continue_the_prompt(model, tokenizer):
     chosen = math.log(wanted.given[made.tokens] / wanted.masked[made.tokens] * wanted.evidence)
     assert made.log_weight == pytest.approx(chosen, abs=1e-2)
     assert made.log_evidence == pytest.approx(math.log(wanted.evidence), abs=0.2)
-    errors = [abs(one.log_weight - math.log(wanted.evidence)) for one in made.particles]
-    assert sum(errors[30:]) < sum(errors[:30])
+    assert distance(wanted.given, weighted(made.particles)) < 0.15
+
+
+def test_repetitions_count_as_often_as_they_are_expected():
+    """Totals over all sequences of draws, by their probability."""
+    p, q = {"a": 0.3, "b": 0.1, "dead": 0.0}, {"a": 0.5, "b": 0.2, "dead": 0.3}
+    logs = {text: math.log(share) if share else -math.inf for text, share in p.items()}
+    totals = dict.fromkeys(p, 0.0)
+    for texts in itertools.product(p, repeat=4):
+        weights = [logs[text] - math.log(q[text]) for text in texts]
+        found = expected_weights(
+            [(text,) for text in texts], weights, [logs[text] for text in texts]
+        )
+        for text, weight in zip(texts, found, strict=True):
+            totals[text] += math.prod(map(q.get, texts)) * math.exp(weight)
+    assert totals == pytest.approx({text: 4 * share for text, share in p.items()})
+
+
+def test_texts_that_have_ended_leave_the_model(bytewise):
+    """Each text goes through the model until its end is chosen; the first pass is of all."""
+    model = bigrams(bytewise, {None: {"a": 0.3, "b": 0.3, "": 0.4}})
+    rows = []
+    model.register_forward_pre_hook(
+        lambda _, __, given: rows.append(given["input_ids"].shape[0]), with_kwargs=True
+    )
+    grammar = compiled(bytewise, model, ffwd.regex("[ab]*"))
+    options = {"particles": 40, "max_new_tokens": 12}
+    made = ffwd.generate(model, bytewise, "x", grammar, sampling="weighted", **options)
+    lengths = [len(particle.tokens) for particle in made.particles]
+    assert min(lengths) == 1
+    assert max(lengths) > 4
+    assert sum(rows) == 1 + sum(length - 1 for length in lengths)
+    assert len(rows) == made.stats.forward_passes == max(lengths)
+
+
+@BOTH
+def test_what_leaves_the_model_changes_nothing(sampling, model, tokenizer, monkeypatch):
+    def drawn():
+        torch.manual_seed(7)
+        schema = ffwd.regex("[a-d]{1,3}")
+        options = {"particles": 300, "max_new_tokens": 5, "temperature": 20.0}
+        return ffwd.generate(model, tokenizer, "Ada bought", schema, sampling=sampling, **options)
+
+    made = drawn()
+    assert len({len(particle.tokens) for particle in made.particles}) > 2
+    monkeypatch.setattr(_Batch, "keep", lambda self, rows: None)
+    padded = drawn()
+    assert made.text == padded.text
+    for one, other in zip(made.particles, padded.particles, strict=True):
+        assert one.tokens == other.tokens
+        assert one.log_weight == pytest.approx(other.log_weight, abs=1e-3)
 
 
 def test_an_answer_is_drawn_by_its_weight(bytewise):
@@ -198,7 +237,7 @@ def test_all_of_it_is_forced(sampling, model, tokenizer):
         model, tokenizer, "Ada", ffwd.choice(["apple banana"]), sampling=sampling, particles=3
     )
     assert [one.text for one in made.particles] == ["apple banana"] * 3
-    assert {one.log_weight for one in made.particles} == {made.log_weight}
+    assert [one.log_weight for one in made.particles] == pytest.approx([made.log_weight] * 3)
     assert made.stats.forward_passes == (3 if sampling == "adaptive" else 1)
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 from click.testing import CliRunner
-from transformers import AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import ffwd
 import ffwd.model
 from ffwd.model.texts import Words
 from maskbench.__main__ import main
@@ -110,16 +111,110 @@ def test_the_command_writes_a_whole_folder(tmp_path):
         assert same, name
 
 
-def test_ways_of_answering_are_compared(monkeypatch):
+def test_another_vocabulary_and_other_layers(tmp_path):
+    options = ["--vocabulary-size", "600", "--layers", "2", "--processes", "1"]
+    done = CliRunner().invoke(
+        main,
+        ["tools", "train-model", str(tmp_path), "--steps", "1", *options],
+        catch_exceptions=False,
+    )
+    assert done.exit_code == 0, done.output
+    made = AutoModelForCausalLM.from_pretrained(tmp_path)
+    own = AutoTokenizer.from_pretrained(tmp_path)
+    assert made.config.vocab_size == len(own) == 600
+    assert made.config.num_hidden_layers == 2
+    # Bytes are tokens, so every text can be written.
+    assert own.decode(own.encode('{"name": "Ü"}')) == '{"name": "Ü"}'
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AutoModelForCausalLM.from_pretrained(ffwd.model.path()).eval()
+
+
+def test_ways_of_answering_are_compared():
     """The same conversations in each way, and what each of them took."""
-    monkeypatch.setattr(ways, "ASKED", ("question",))
-    some = ("masks", "draft_tokens=64", 'sampled, sampling="smc"')
-    monkeypatch.setattr(ways, "WAYS", {name: ways.WAYS[name] for name in some})
-    result = CliRunner().invoke(main, ["tools", "evaluate-ways", "--conversations", "2"])
+    some = (
+        "masks",
+        "narrow=True",
+        "draft_tokens=64",
+        "sampled, fast_forward=False",
+        "sampled",
+        'sampled, sampling="smc"',
+    )
+    options = ["--conversations", "2", "--task", "question"]
+    options += [part for way in some for part in ("--way", way)]
+    result = CliRunner().invoke(main, ["tools", "evaluate-ways", *options])
     assert result.exit_code == 0, result.output
-    rows = [line.strip("| ").split(" | ") for line in result.stdout.splitlines()[2:]]
+    rows = [line[2:-2].split(" | ") for line in result.stdout.splitlines()[2:]]
     assert [row[:3] for row in rows] == [["question", f"`{way}`", "2"] for way in some]
-    passes = [float(row[4]) for row in rows]
-    # A draft is another generation, and questions have short answers.
-    assert passes[1] > passes[0]
-    assert rows[0][3] == "100%"
+    right = {row[1]: row[3] for row in rows}
+    assert right["`masks`"] == right["`narrow=True`"] == "100% (34% to 100%)"
+    none, zero = "", "0.00 (0.00 to 0.00)"
+    # Greedy answers have no plain ones beside them here.
+    more = [row[4].strip() for row in rows]
+    assert more[:4] == [none, none, none, zero]
+    assert none not in more[4:]
+    likelihoods = [row[5].strip() for row in rows]
+    assert [bool(text) for text in likelihoods] == [False, False, False, True, True, False]
+    assert rows[3][6].strip() == zero
+    passes = [float(row[7]) for row in rows]
+    # Forcing saves passes, a draft is another generation, and questions have short answers.
+    assert passes[0] < passes[1]
+    assert passes[2] > passes[0]
+
+
+def test_the_model_in_the_box_is_evaluated():
+    result = CliRunner().invoke(
+        main, ["tools", "evaluate-model", "--simple", "--conversations", "4"]
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[2:] == ["| extraction | 4 | 100% | 100% |"]
+
+
+def test_unknown_tasks_and_ways_are_named():
+    for option in ("--task", "--way"):
+        result = CliRunner().invoke(main, ["tools", "evaluate-ways", option, "nap"])
+        assert result.exit_code == 2
+        assert f"{option}: there is no 'nap'" in result.output
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("canonical", [False, True])
+def test_likelihoods_are_those_of_masks(narrow, canonical, model, tokenizer):
+    """Of answers that are right, the model's probability divided by that of all masks."""
+    words = Words(random.Random(4))
+    chat = ways._Chat(model, tokenizer)
+    found = 0
+    for _ in range(4):
+        question = ways._Question(chat, ways.ASKED["simple"](words))
+        made = ffwd.generate(
+            model,
+            tokenizer,
+            question.example.messages,
+            question.example.schema,
+            whitespace="compact",
+            max_new_tokens=90,
+            do_sample=False,
+            fast_forward=narrow,
+            canonical=canonical,
+            masses=True,
+        )
+        if made.tokens != question.right:
+            continue
+        found += 1
+        own = sum(float(row[token]) for row, token in zip(question.log_p, made.tokens, strict=True))
+        likelihood = question.log_likelihood(canonical=canonical, narrow=narrow)
+        assert likelihood == pytest.approx(own - made.log_weight, abs=1e-3)
+        assert likelihood <= 0
+        value, passes = question.narrow({"do_sample": False})
+        assert value == made.value
+        assert passes == len(made.tokens)
+    assert found > 1
+
+
+def test_a_right_answer_that_masks_refuse_is_an_error(model, tokenizer):
+    example = replace(ways.ASKED["simple"](Words(random.Random(4))), answer='{"other":1}')
+    question = ways._Question(ways._Chat(model, tokenizer), example)
+    with pytest.raises(ValueError, match="is not allowed"):
+        question.log_likelihood(canonical=False, narrow=False)

@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from maskbench.intervals import mean_interval, share_interval
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from maskbench.tools.train_model.evaluation import Score
     from maskbench.tools.train_model.training import TrainingSettings
+    from maskbench.tools.train_model.ways import Way
 
 _NEEDED = "{}: pip install '.[bench]'"
 
@@ -41,10 +46,26 @@ _NEEDED = "{}: pip install '.[bench]'"
     help="Each has batches of its own and one thread; their gradients are averaged.",
 )
 @click.option("--seed", default=0, type=int, help="Of the texts and of the first weights.")
+@click.option(
+    "--vocabulary-size",
+    default=2048,
+    type=click.IntRange(min=512),
+    help="Tokens of the tokenizer, which is trained first.",
+)
+@click.option(
+    "--layers", default=4, type=click.IntRange(min=2), help="Two of them begin with copying."
+)
 def train_model_command(
-    folder: Path, steps: int, simple_steps: int, decay: int, processes: int, seed: int
+    folder: Path,
+    steps: int,
+    simple_steps: int,
+    decay: int,
+    processes: int,
+    seed: int,
+    vocabulary_size: int,
+    layers: int,
 ) -> None:
-    """Train the model in the box, and write it to FOLDER.
+    """Train the model in the box, or with other options another one, and write it to FOLDER.
 
     The result depends on the options, the number of processes among them, and in its last digits on
     the processor and the version of torch.
@@ -57,9 +78,14 @@ def train_model_command(
     except ImportError as error:
         raise click.ClickException(_NEEDED.format(error)) from None
     settings = TrainingSettings(
-        steps=steps, simple_steps=simple_steps, decay=decay, processes=processes, seed=seed
+        steps=steps,
+        simple_steps=simple_steps,
+        decay=decay,
+        processes=processes,
+        layers=layers,
+        seed=seed,
     )
-    tokenizer = train_tokenizer(seed)
+    tokenizer = train_tokenizer(seed, vocabulary_size)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(folder)
     with tempfile.NamedTemporaryFile() as meeting:
@@ -141,25 +167,107 @@ def evaluate_model_command(
     "folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option("--conversations", default=40, type=click.IntRange(min=1), help="Of each task.")
-@click.option("--seed", default=0, type=int)
-def evaluate_ways_command(folder: Path | None, conversations: int, seed: int) -> None:
-    """Say how often answers are right under masks, with reasoning, after a draft and sampled."""
+@click.option(
+    "--task", "tasks", multiple=True, help="One of extraction, question, reasoning, simple."
+)
+@click.option("--way", "ways", multiple=True, help="As the table names it.")
+@click.option("--seed", default=0, type=int, help="Of conversations and samples.")
+def evaluate_ways_command(
+    folder: Path | None,
+    conversations: int,
+    tasks: tuple[str, ...],
+    ways: tuple[str, ...],
+    seed: int,
+) -> None:
+    """Say how often answers are right under masks, with reasoning, after a draft and sampled.
+
+    --task and --way may be given several times; without them, all ways answer all tasks but the
+    simple one. Intervals are of 95%. The log-likelihood, in nats, is that of sampling the tokens of
+    the right answer at temperature 1. `more right` and `gain` are the differences of share and
+    log-likelihood to plain masks, by answers, if those are among the ways. Passes are forward
+    passes an answer.
+    """
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         import ffwd.model
-        from maskbench.tools.train_model.ways import evaluate_ways
+        from maskbench.tools.train_model.ways import (
+            ASKED,
+            USUAL,
+            WAYS,
+            evaluate_ways,
+        )
     except ImportError as error:
         raise click.ClickException(_NEEDED.format(error)) from None
+    for option, given, known in (("--task", tasks, ASKED), ("--way", ways, WAYS)):
+        for name in given:
+            if name not in known:
+                raise click.BadParameter(
+                    f"there is no {name!r}: give one of {', '.join(known)}", param_hint=option
+                )
     torch.set_num_threads(1)
     where = ffwd.model.path() if folder is None else folder
     model = AutoModelForCausalLM.from_pretrained(where, trust_remote_code=False).eval()
     tokenizer = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
-    click.echo("| task | options | answers | right | passes an answer |\n|---|---|---:|---:|---:|")
-    for way in evaluate_ways(model, tokenizer, conversations, seed=seed):
-        share, passes = way.right / way.answers, way.passes / way.answers
-        click.echo(f"| {way.task} | `{way.way}` | {way.answers} | {share:.0%} | {passes:.1f} |")
+    click.echo("| task | options | answers | right | more right | log-likelihood | gain | passes |")
+    click.echo("|---|---|---:|---:|---:|---:|---:|---:|")
+    found = evaluate_ways(
+        model,
+        tokenizer,
+        conversations,
+        seed=seed,
+        tasks=tasks or USUAL,
+        ways=ways or tuple(WAYS),
+    )
+    by_name = {(way.task, way.way): way for way in found}
+    for way in found:
+        click.echo(_row_of_way(way, by_name.get((way.task, way.plain))))
+
+
+def _row_of_way(way: Way, plain: Way | None) -> str:
+    """Return a line of the table.
+
+    Args:
+        way: What it is about.
+        plain: The same answers under plain masks.
+
+    """
+    answers, right = len(way.right), sum(way.right)
+    low, high = share_interval(right, answers)
+    more: list[float] = []
+    gain: list[float] = []
+    if plain is not None:
+        more = _differences(way.right, plain.right)
+    if plain is not None and way.log_likelihoods:
+        gain = _differences(way.log_likelihoods, plain.log_likelihoods)
+    cells = (
+        way.task,
+        f"`{way.way}`",
+        f"{answers}",
+        f"{right / answers:.0%} ({low:.0%} to {high:.0%})",
+        _mean(more),
+        _mean(way.log_likelihoods),
+        _mean(gain),
+        f"{way.passes / answers:.1f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _differences(values: Sequence[float], others: Sequence[float]) -> list[float]:
+    return [value - other for value, other in zip(values, others, strict=True)]
+
+
+def _mean(values: Sequence[float]) -> str:
+    """Return the mean and its interval; nothing without values."""
+    if not values:
+        return ""
+    # Adding 0 makes a negative zero positive.
+    mean, low, high = (
+        f"{round(value, 2) + 0.0:.2f}"
+        for value in (sum(values) / len(values), *mean_interval(values))
+    )
+    return f"{mean} ({low} to {high})"
 
 
 def _row(score: Score) -> str:

@@ -100,7 +100,7 @@ def texts(seed: int) -> Iterator[str]:
         yield str(example.tools)
 
 
-def train_tokenizer(seed: int) -> Any:
+def train_tokenizer(seed: int, size: int = VOCABULARY_SIZE) -> Any:
     """Return the tokenizer as an object of transformers."""
     core = Tokenizer(models.BPE(byte_fallback=False))
     core.pre_tokenizer = pre_tokenizers.Sequence(
@@ -111,7 +111,7 @@ def train_tokenizer(seed: int) -> Any:
     )
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY_SIZE - len(TAGS),
+        vocab_size=size - len(TAGS),
         special_tokens=[PAD, START, END],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
