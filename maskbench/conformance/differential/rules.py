@@ -47,7 +47,9 @@ RULES: dict[str, Rule] = {
     "ffwd narrower: exponent": Rule(
         "ffwd", "of numbers with bounds or steps only normalised exponents are written"
     ),
-    "ffwd narrower: escape": Rule("ffwd", "each character of a string has one form, in half of the schemas"),
+    "ffwd narrower: escape": Rule(
+        "ffwd", "each character of a string has one form, in half of the schemas"
+    ),
     "ffwd narrower: whitespace": Rule(
         "ffwd", "none before and after the root; runs have a greatest length"
     ),

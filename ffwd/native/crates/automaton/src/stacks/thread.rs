@@ -16,8 +16,8 @@ pub enum ThreadLexeme {
     Lexeme(LexemeId),
     /// A set of tokens, of which one is taken as a whole.
     Tokens(u32),
-    /// An escape in a string, whose character the lexeme before it will read; see
-    /// [`crate::run::escapes`].
+    /// An escape in a string, whose character the lexeme before it will read, by its number in
+    /// `run::escapes`.
     Escape(u32),
 }
 
