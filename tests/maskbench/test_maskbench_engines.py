@@ -8,6 +8,7 @@ from array import array
 import numpy as np
 import pytest
 
+import ffwd
 from maskbench import engines
 from maskbench.data import BUILTIN_CORPUS, builtin_cases
 from maskbench.documents import SHARED_WHITESPACE, Document, Job, Whitespace, prepare
@@ -192,6 +193,7 @@ def test_masks_of_trivial_grammars_are_those_of_ffwd(made, spec, white, name, tr
     """Bit by bit, but for whitespace, of which some engines allow less.
 
     Where one text only can follow, llguidance allows no tokens but those that it would force.
+    Escapes add tokens with a backslash.
     """
     schema, prefixes = trivial
     other, ours = made(name), made("ffwd")
@@ -208,6 +210,10 @@ def test_masks_of_trivial_grammars_are_those_of_ffwd(made, spec, white, name, tr
             masks.append(allowed(engine, spec.vocab_size) - white)
         if name.startswith("llguidance") and masks[1]:
             assert masks[1] <= masks[0], prefix
+        elif name == "ffwd-escapes":
+            tokenizer = ffwd.tokenizer.load(spec.directory)
+            assert masks[0] <= masks[1], prefix
+            assert all(b"\\" in tokenizer.token_bytes(token) for token in masks[1] - masks[0])
         else:
             assert masks[0] == masks[1], prefix
         assert masks[0], prefix
