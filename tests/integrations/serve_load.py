@@ -186,7 +186,7 @@ async def load(url, *, requests, clients, seed, every=0, note=None):
     return came
 
 
-def settled(process, url, seconds=30):
+def settled(process, url, seconds=600):
     """What is held once nothing is open."""
     until = time.monotonic() + seconds
     while True:
