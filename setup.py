@@ -1,4 +1,4 @@
-"""Settings that pyproject.toml cannot express: the version, and unsupported interpreters."""
+"""Settings that pyproject.toml cannot express: the version, and the ABI of the wheel."""
 
 import re
 import sys
@@ -17,17 +17,21 @@ def crate_version() -> str:
     return match.group(1)
 
 
-def refuse_free_threading() -> None:
-    """Says at once what would fail later, and less clearly: there is no module to load."""
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+def wheel_options() -> dict[str, str]:
+    """Return the options of `bdist_wheel`: one wheel for CPython 3.10 and later.
+
+    Without the GIL there is no stable ABI before 3.15, so each such version has a wheel of its own.
+    """
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return {"py_limited_api": "cp310"}
+    if sys.version_info < (3, 14):
         sys.exit(
-            "ffwd does not support free-threaded CPython, and this is "
-            f"{sys.version.split()[0]}, built without the GIL ({sys.executable}). Install it "
-            "with an interpreter of the default build, such as python3.13 rather than "
-            "python3.13t: ffwd releases the GIL while it works, so threads run in parallel "
-            "there too. See docs/threads.md."
+            "ffwd supports free-threaded CPython from 3.14 on, and this is "
+            f"{sys.version.split()[0]} ({sys.executable}). Install it with python3.14t, or with "
+            "an interpreter that has the GIL: ffwd releases it while it works, so threads run in "
+            "parallel there too. See docs/threads.md."
         )
+    return {}
 
 
-refuse_free_threading()
-setup(version=crate_version())
+setup(version=crate_version(), options={"bdist_wheel": wheel_options()})

@@ -1,5 +1,6 @@
 """What is shipped is what is on the disk, and importing it loads nothing that is optional."""
 
+import ast
 import json
 import os
 import re
@@ -271,31 +272,41 @@ def test_the_toolchain_floor_holds_for_every_dependency() -> None:
     assert not above
 
 
-_FREE_THREADED = """
-import runpy, sysconfig
+_PRETEND = """
+import runpy, setuptools, sys, sysconfig
+setuptools.setup = lambda **given: print(given)
 told = sysconfig.get_config_var
-sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else told(name)
+sysconfig.get_config_var = lambda name: {without_lock} if name == "Py_GIL_DISABLED" else told(name)
+sys.version_info = (*{version}, *sys.version_info[2:])
 runpy.run_path("setup.py", run_name="__main__")
 """
 
 
-def test_free_threaded_interpreters_are_refused() -> None:
-    """With what to do instead, before anything is compiled."""
+@pytest.mark.parametrize(
+    ("without_lock", "version", "options"),
+    [(0, (3, 11), {"py_limited_api": "cp310"}), (1, (3, 14), {}), (1, (3, 13), None)],
+)
+def test_wheels_of_free_threaded_interpreters(
+    without_lock: int, version: tuple[int, int], options: dict[str, str] | None
+) -> None:
+    """One a version, for there is no stable ABI; those that pyo3 lacks are refused at once."""
     done = subprocess.run(
-        [sys.executable, "-c", _FREE_THREADED],
+        [sys.executable, "-c", _PRETEND.format(without_lock=without_lock, version=version)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=600,
     )
-    assert done.returncode == 1
-    assert done.stderr.startswith("ffwd does not support free-threaded CPython")
-    assert "interpreter of the default build" in done.stderr
-    plain = _FREE_THREADED.replace("1 if", "told(name) if")
-    version = [sys.executable, "-c", plain, "--version"]
-    done = subprocess.run(version, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    if options is None:
+        assert done.returncode == 1
+        assert done.stderr.startswith("ffwd supports free-threaded CPython from 3.14 on")
+        assert "with python3.14t" in done.stderr
+        return
     assert done.returncode == 0, done.stderr
-    assert VERSION in done.stdout
+    assert ast.literal_eval(done.stdout) == {
+        "version": VERSION,
+        "options": {"bdist_wheel": options},
+    }
 
 
 def test_the_readme_names_the_two_commands() -> None:

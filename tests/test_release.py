@@ -87,11 +87,14 @@ def test_links_lead_somewhere(document: str) -> None:
 
 
 def test_the_wheels_are_of_one_abi() -> None:
-    """cibuildwheel builds with the oldest Python, for which pyo3 and the wheel's tag are, too."""
+    """cibuildwheel builds with the oldest Python, for which pyo3 and the wheel's tag are, too.
+
+    The free-threaded build has wheels of its own.
+    """
     oldest = PROJECT["project"]["requires-python"].removeprefix(">=")
     tag = "cp" + oldest.replace(".", "")
-    assert PROJECT["tool"]["cibuildwheel"]["build"] == f"{tag}-*"
-    assert PROJECT["tool"]["distutils"]["bdist_wheel"]["py_limited_api"] == tag
+    assert PROJECT["tool"]["cibuildwheel"]["build"] == f"{tag}-* cp314t-*"
+    assert f'"py_limited_api": "{tag}"' in read("setup.py")
     dependencies = tomllib.loads(read("ffwd/native/Cargo.toml"))["workspace"]["dependencies"]
     assert dependencies["pyo3"]["features"] == [f"abi3-py{oldest.replace('.', '')}"]
     classifiers = PROJECT["project"]["classifiers"]
@@ -101,7 +104,7 @@ def test_the_wheels_are_of_one_abi() -> None:
     # The oldest and the newest are those that the wheel is tried with.
     tried = re.search(r"python: \[(.*)\]", read(".github/workflows/ci.yml"))
     assert tried is not None
-    assert tried[1].replace('"', "").split(", ") == [versions[0], versions[-1]]
+    assert tried[1].replace('"', "").split(", ") == [versions[0], versions[-1], "3.14t"]
 
 
 def test_one_version_of_rust_in_the_workflows() -> None:

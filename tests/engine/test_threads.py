@@ -5,10 +5,12 @@ import hashlib
 import random
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+import torch
 from cases import CASES, real_vocabulary
 
 import ffwd
@@ -185,3 +187,37 @@ def test_a_matcher_that_two_threads_use_at_once_says_so() -> None:
     matcher.reset()
     assert matcher.tokens == []
     assert matcher.accept_token(brace)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_tokens": 60}, {"canonical": True}])
+@pytest.mark.parametrize("as_given", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
+def test_threads_fill_rows_of_one_bitmask(
+    options: dict[str, Any], as_given: Callable[[npt.NDArray[np.int32]], Any]
+) -> None:
+    """Each its own, while the others compute theirs and write them."""
+    vocabulary = real_vocabulary("gpt2")
+
+    def masks(
+        grammar: ffwd.CompiledGrammar, seed: int, rows: npt.NDArray[np.int32], row: int
+    ) -> list[bytes]:
+        rng, seen = random.Random(seed), []
+        given = as_given(rows)
+        matcher = grammar.matcher(**options)
+        while not matcher.is_terminated() and matcher.num_tokens < STEPS:
+            matcher.fill_bitmask(given, row)
+            seen.append(rows[row].tobytes())
+            bits = np.unpackbits(rows[row].view(np.uint8), bitorder="little")
+            assert matcher.accept_token(int(rng.choice(np.flatnonzero(bits).tolist())))
+        return seen
+
+    alone = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+    compiled = ffwd.compile(GRAMMARS["schema"], vocabulary)
+    expected = [masks(compiled, seed, alone, 0) for seed in range(THREADS)]
+    shared = ffwd.compile(GRAMMARS["schema"], vocabulary)
+    rows = ffwd.allocate_bitmask(THREADS, vocabulary.vocab_size)
+
+    def work(number: int) -> None:
+        for _ in range(3):
+            assert masks(shared, number, rows, number) == expected[number]
+
+    in_threads(work)

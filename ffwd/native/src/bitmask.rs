@@ -1,9 +1,8 @@
 //! Rows of bitmasks in memory that the caller owns.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadwriteArrayDyn, PyUntypedArrayMethods};
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 
 use super::errors::{self, BitmaskError};
@@ -11,31 +10,37 @@ use super::matcher::PyMatcher;
 use super::released::Released;
 use ffwd_engine::matcher::Matcher;
 
-enum Memory<'py> {
-    Signed(PyReadwriteArrayDyn<'py, i32>),
-    Unsigned(PyReadwriteArrayDyn<'py, u32>),
-}
+/// How many [`Lent`] live. It is locked while a single row is written.
+static LENT: Mutex<usize> = Mutex::new(0);
 
-/// How many [`Lent`] live. It changes only with the interpreter lock held.
-static LENT: AtomicUsize = AtomicUsize::new(0);
-
-/// A bitmask that is read or written without the interpreter lock, as long as this lives.
+/// Arrays that a call on many rows has to itself, as long as this lives.
 pub struct Lent;
 
 impl Lent {
     pub fn new() -> Self {
-        LENT.fetch_add(1, Ordering::Relaxed);
+        *LENT.lock() += 1;
         Self
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        LENT.fetch_sub(1, Ordering::Relaxed);
+        *LENT.lock() -= 1;
     }
 }
 
-/// A borrowed bitmask. It may be written without the interpreter lock.
+/// The array of a bitmask. Any threads may write single rows of it, one each.
+pub enum Bitmask<'py> {
+    Signed(Bound<'py, PyArrayDyn<i32>>),
+    Unsigned(Bound<'py, PyArrayDyn<u32>>),
+}
+
+enum Memory<'py> {
+    Signed(PyReadwriteArrayDyn<'py, i32>),
+    Unsigned(PyReadwriteArrayDyn<'py, u32>),
+}
+
+/// A bitmask that a call has to itself, also while others have the interpreter.
 pub struct Rows<'py> {
     memory: Memory<'py>,
     shape: (usize, usize),
@@ -46,12 +51,17 @@ fn error(message: impl Into<String>) -> PyErr {
     BitmaskError::new_err(message.into())
 }
 
-impl<'py> Rows<'py> {
-    /// Borrows a numpy array, or the memory of a torch tensor on the CPU.
+impl<'py> Bitmask<'py> {
+    /// Takes a numpy array, or the memory of a torch tensor on the CPU.
+    #[inline]
     pub fn of(bitmask: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if let Some(rows) = Self::of_array(bitmask)? {
-            return Ok(rows);
+        match Self::of_array(bitmask)? {
+            Some(array) => Ok(array),
+            None => Self::of_tensor(bitmask),
         }
+    }
+
+    fn of_tensor(bitmask: &Bound<'py, PyAny>) -> PyResult<Self> {
         // `Tensor.numpy` shares the memory; it fails for tensors elsewhere or with a gradient.
         let py = bitmask.py();
         let kind = bitmask.get_type();
@@ -67,51 +77,117 @@ impl<'py> Rows<'py> {
             .ok_or_else(|| error(format!("{kind}.numpy() did not return a numpy array")))
     }
 
+    #[inline]
     fn of_array(bitmask: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
-        let memory = if let Ok(array) = bitmask.cast::<PyArrayDyn<i32>>() {
-            Memory::Signed(array.try_readwrite().map_err(|cause| error(cause.to_string()))?)
+        if let Ok(array) = bitmask.cast::<PyArrayDyn<i32>>() {
+            Ok(Some(Self::Signed(array.clone())))
         } else if let Ok(array) = bitmask.cast::<PyArrayDyn<u32>>() {
-            Memory::Unsigned(array.try_readwrite().map_err(|cause| error(cause.to_string()))?)
+            Ok(Some(Self::Unsigned(array.clone())))
         } else if let Ok(array) = bitmask.cast::<numpy::PyUntypedArray>() {
-            return Err(error(format!("a bitmask must be int32 or uint32, not {}", array.dtype())));
+            Err(error(format!("a bitmask must be int32 or uint32, not {}", array.dtype())))
         } else {
-            return Ok(None);
-        };
-        let (shape, contiguous) = match &memory {
-            Memory::Signed(array) => (array.shape(), array.is_c_contiguous()),
-            Memory::Unsigned(array) => (array.shape(), array.is_c_contiguous()),
-        };
-        let shape = match *shape {
-            [words] => (1, words),
-            [rows, words] => (rows, words),
-            ref other => {
-                return Err(error(format!(
-                    "a bitmask must have the shape [rows, words] or [words], not {other:?}"
-                )))
-            }
-        };
-        if !contiguous {
-            return Err(error("a bitmask must be C-contiguous"));
+            Ok(None)
         }
-        Ok(Some(Self { memory, shape, _lent: Lent::new() }))
     }
 
-    /// Writes one row of at least `needed` words with the interpreter lock held, which takes a
-    /// fraction of a borrow. Returns `None`, and writes nothing, for everything but a valid row of a
-    /// numpy array while no bitmask is [`Lent`]: [`Rows`] say what is wrong.
-    pub fn write_row<R>(
-        bitmask: &Bound<'py, PyAny>,
+    /// Writes one row of at least `needed` words. Other threads may write other rows at the same
+    /// time, and `write` must not call Python.
+    ///
+    /// # Errors
+    /// There is no such row, it has fewer words, or a call has the array to itself.
+    #[inline]
+    pub fn write<R>(
+        &self,
         row: usize,
         needed: usize,
         write: impl FnOnce(&mut [u32]) -> R,
-    ) -> Option<R> {
-        if let Ok(array) = bitmask.cast::<PyArrayDyn<i32>>() {
-            write_to(array, row, needed, |row| write(bytemuck::cast_slice_mut(row)))
-        } else if let Ok(array) = bitmask.cast::<PyArrayDyn<u32>>() {
-            write_to(array, row, needed, write)
-        } else {
-            None
+    ) -> PyResult<R> {
+        match self {
+            Self::Signed(array) => {
+                write_to(array, row, needed, |row| write(bytemuck::cast_slice_mut(row)))
+            }
+            Self::Unsigned(array) => write_to(array, row, needed, write),
         }
+    }
+}
+
+/// The numbers of rows and of words in each.
+fn shape_of<T: Element>(array: &Bound<'_, PyArrayDyn<T>>) -> PyResult<(usize, usize)> {
+    let shape = match *array.shape() {
+        [words] => (1, words),
+        [rows, words] => (rows, words),
+        ref other => {
+            return Err(error(format!(
+                "a bitmask must have the shape [rows, words] or [words], not {other:?}"
+            )))
+        }
+    };
+    if !array.is_c_contiguous() {
+        return Err(error("a bitmask must be C-contiguous"));
+    }
+    Ok(shape)
+}
+
+/// Refuses a row that there is not, or one of fewer words than needed.
+fn check((rows, words): (usize, usize), row: usize, needed: usize) -> PyResult<()> {
+    if row >= rows {
+        return Err(error(format!("row {row} is out of range: the bitmask has {rows} rows")));
+    }
+    if words < needed {
+        return Err(error(format!(
+            "a row of the bitmask has {words} words, but the vocabulary needs {needed}"
+        )));
+    }
+    Ok(())
+}
+
+fn write_to<T: Element, R>(
+    array: &Bound<'_, PyArrayDyn<T>>,
+    row: usize,
+    needed: usize,
+    write: impl FnOnce(&mut [T]) -> R,
+) -> PyResult<R> {
+    let (rows, words) = shape_of(array)?;
+    check((rows, words), row, needed)?;
+    let lent = LENT.lock();
+    // A borrow takes longer than most masks. It is needed where a call may have this very array.
+    let mut borrowed;
+    // SAFETY: the array lives. While `LENT` is locked and no array is lent, nothing else here reads
+    // or writes the memory of an array, and `write` does not call Python.
+    #[allow(unsafe_code)]
+    let all = unsafe {
+        let flags = (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).flags;
+        if *lent == 0 && flags & NPY_ARRAY_WRITEABLE != 0 {
+            array.as_slice_mut()
+        } else {
+            borrowed = array.try_readwrite().map_err(|cause| error(cause.to_string()))?;
+            borrowed.as_slice_mut()
+        }
+    };
+    let all = all.map_err(|cause| error(cause.to_string()))?;
+    let row = all.get_mut(row * words..(row + 1) * words).ok_or_else(too_small)?;
+    Ok(write(row))
+}
+
+fn too_small() -> PyErr {
+    error("the bitmask has less memory than its shape says")
+}
+
+impl<'py> Rows<'py> {
+    /// Borrows a bitmask.
+    pub fn of(bitmask: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let bitmask = Bitmask::of(bitmask)?;
+        let lent = Lent::new();
+        let borrowed = |cause: numpy::BorrowError| error(cause.to_string());
+        let (shape, memory) = match &bitmask {
+            Bitmask::Signed(array) => {
+                (shape_of(array)?, Memory::Signed(array.try_readwrite().map_err(borrowed)?))
+            }
+            Bitmask::Unsigned(array) => {
+                (shape_of(array)?, Memory::Unsigned(array.try_readwrite().map_err(borrowed)?))
+            }
+        };
+        Ok(Self { memory, shape, _lent: lent })
     }
 
     /// The numbers of rows and of words in each.
@@ -134,54 +210,8 @@ impl<'py> Rows<'py> {
 
     /// Refuses a row that there is not, or one of fewer words than needed.
     pub fn check(&self, row: usize, needed: usize) -> PyResult<()> {
-        let (rows, words) = self.shape;
-        if row >= rows {
-            return Err(error(format!("row {row} is out of range: the bitmask has {rows} rows")));
-        }
-        if words < needed {
-            return Err(error(format!(
-                "a row of the bitmask has {words} words, but the vocabulary needs {needed}"
-            )));
-        }
-        Ok(())
+        check(self.shape, row, needed)
     }
-
-    /// One row, of at least `needed` words.
-    pub fn row(&mut self, row: usize, needed: usize) -> PyResult<&mut [u32]> {
-        self.check(row, needed)?;
-        let words = self.shape.1;
-        self.words()?
-            .get_mut(row * words..(row + 1) * words)
-            .ok_or_else(|| error("the bitmask has less memory than its shape says"))
-    }
-}
-
-/// Writes a row while the interpreter lock is held; `None` if it is no valid row or is borrowed.
-fn write_to<T: Element, R>(
-    array: &Bound<'_, PyArrayDyn<T>>,
-    row: usize,
-    needed: usize,
-    write: impl FnOnce(&mut [T]) -> R,
-) -> Option<R> {
-    let (rows, words) = match *array.shape() {
-        [words] => (1, words),
-        [rows, words] => (rows, words),
-        _ => return None,
-    };
-    if row >= rows || words < needed || !array.is_c_contiguous() {
-        return None;
-    }
-    // SAFETY: the array lives, and its flags are read with the lock held. Nothing here writes its
-    // memory without the lock, as none is lent, and `write` does not release the lock.
-    #[allow(unsafe_code)]
-    let row = unsafe {
-        let flags = (*numpy::npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr())).flags;
-        if flags & NPY_ARRAY_WRITEABLE == 0 || LENT.load(Ordering::Relaxed) > 0 {
-            return None;
-        }
-        array.as_slice_mut().ok()?.get_mut(row * words..(row + 1) * words)?
-    };
-    Some(write(row))
 }
 
 /// Fill one row per matcher, in parallel, without the interpreter lock.

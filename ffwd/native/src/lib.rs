@@ -36,8 +36,8 @@ use ffwd_bounds::meter::heap::Metered;
 #[global_allocator]
 static ALLOCATOR: Metered<allocator::Allocator> = Metered(allocator::Allocator);
 
-// Interpreters without the lock are refused: nothing here was tested without it.
-#[pymodule(gil_used = true)]
+// Objects that Python sees are safe to share or say that another thread uses them.
+#[pymodule(gil_used = false)]
 mod _native {
     use pyo3::prelude::*;
 

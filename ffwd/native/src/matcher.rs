@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::bitmask::Rows;
+use super::bitmask::Bitmask;
 use super::errors;
 use super::grammar::PyCompiledGrammar;
 use super::limits::{flag, LimitsArgument, PyCancellation};
@@ -15,7 +15,7 @@ use ffwd_bounds::meter::Meter;
 use ffwd_engine::fast_forward::{
     default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
 };
-use ffwd_engine::matcher::{ComputedMask, Fallbacks, Matcher};
+use ffwd_engine::matcher::{Fallbacks, Matcher};
 use ffwd_engine::saved;
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -215,25 +215,15 @@ impl PyMatcher {
     fn fill_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
         let matcher = &self.matcher;
         let words = matcher.compiled().engine.vocabulary().mask_words();
-        match Rows::write_row(bitmask, row, words, |row| matcher.fill_known(row)) {
-            Some(true) => return Ok(()),
-            // Computed without the lock and the row, so that the row is not borrowed.
-            Some(false) if matcher.is_plain() => {
-                let mask = py
-                    .released(|| matcher.bounded(Matcher::compute_mask))
-                    .map_err(|error| errors::engine(py, &error))?;
-                let fill =
-                    |mask: ComputedMask| Rows::write_row(bitmask, row, words, |row| mask.fill(row));
-                if mask.and_then(fill).is_some() {
-                    return Ok(());
-                }
-            }
-            _ => {}
+        let bitmask = Bitmask::of(bitmask)?;
+        if bitmask.write(row, words, |row| matcher.fill_known(row))? {
+            return Ok(());
         }
-        let mut rows = Rows::of(bitmask)?;
-        let row = rows.row(row, words)?;
-        py.released(|| matcher.bounded(|matcher| matcher.fill_bitmask(row)))
-            .map_err(|error| errors::engine(py, &error))
+        // Without the row, so that no other thread waits for it.
+        let mask = py
+            .released(|| matcher.bounded(Matcher::compute_mask))
+            .map_err(|error| errors::engine(py, &error))?;
+        bitmask.write(row, words, |row| mask.fill(row))
     }
 
     /// Return the allowed tokens, sorted; none after the end.

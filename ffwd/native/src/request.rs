@@ -7,12 +7,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use super::bitmask::Lent;
+use super::bitmask::{Bitmask, Lent};
 use super::errors::{self, BitmaskError};
 use super::grammar::PyCompiledGrammar;
 use super::matcher::PyMatcher;
 use super::released::Released;
-use ffwd_engine::matcher::Matcher;
+use ffwd_engine::matcher::{ComputedMask, Matcher};
 use ffwd_engine::request::{
     fill_step, forced_runs, Bounds, Drafts, GivenToken, Held, Outcome, Request, RequestError,
     RequestRows, RunsWork, StepWork, MAX_RUN,
@@ -212,11 +212,15 @@ impl PyEngineRequest {
         bitmask: &Bound<'_, PyAny>,
         batch_index: usize,
     ) -> PyResult<()> {
-        let mut rows = super::bitmask::Rows::of(bitmask)?;
         let words = self.request.matcher().compiled().engine.vocabulary().mask_words();
-        let row = rows.row(batch_index, words)?;
+        let bitmask = Bitmask::of(bitmask)?;
+        // What is wrong with the row is said before anything else.
+        bitmask.write(batch_index, words, |_| ())?;
+        let mut mask = vec![0; words];
         let request = &mut self.request;
-        py.released(|| request.fill(row, &mut Held::default())).map_err(|error| failed(py, &error))
+        py.released(|| request.fill(&mut mask, &mut Held::default()))
+            .map_err(|error| failed(py, &error))?;
+        bitmask.write(batch_index, words, |row| ComputedMask::from(mask).fill(row))
     }
 
     fn __repr__(&self) -> String {

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use arc_swap::Guard;
+
 use super::preamble::Stage;
 use super::{state_in, Matcher};
 use crate::engine::Generation;
@@ -13,12 +15,30 @@ use ffwd_tokenizer::vocabulary::TokenId;
 
 /// A mask that is copied after it was computed.
 #[derive(Debug)]
-pub struct ComputedMask(Arc<TokenMask>);
+pub enum ComputedMask {
+    /// The grammar's own, which other matchers have too.
+    Shared(Arc<TokenMask>),
+    /// One bit a token.
+    Own(Vec<u32>),
+}
+
+impl From<Vec<u32>> for ComputedMask {
+    fn from(words: Vec<u32>) -> Self {
+        Self::Own(words)
+    }
+}
 
 impl ComputedMask {
-    /// Copies the mask into a row.
+    /// Copies the mask into a row, which may have more words.
     pub fn fill(&self, row: &mut [u32]) {
-        self.0.fill(row);
+        match self {
+            Self::Shared(mask) => mask.fill(row),
+            Self::Own(words) => {
+                let (mine, rest) = row.split_at_mut(words.len().min(row.len()));
+                mine.copy_from_slice(&words[..mine.len()]);
+                rest.fill(0);
+            }
+        }
     }
 }
 
@@ -53,16 +73,24 @@ impl Matcher {
         generation.masker.with_shared(state, read)
     }
 
-    /// Computes the mask, to be copied later. `None` if it is not the grammar's own, or a budget is
-    /// in the way.
-    pub fn compute_mask(&self) -> Result<Option<ComputedMask>> {
+    /// Computes the mask, to be copied later.
+    pub fn compute_mask(&self) -> Result<ComputedMask> {
         if self.terminated || self.budget.is_some() || !self.is_plain() {
-            return Ok(None);
+            if let (true, Some((_, context))) = (self.canonical, self.context()) {
+                if let Some((generation, state)) = self.state_alone()? {
+                    if let Some(known) = generation.canonical.get(&(state, context)) {
+                        return Ok(ComputedMask::Shared(known));
+                    }
+                }
+            }
+            let mut words = vec![0; self.compiled.engine.vocabulary().mask_words()];
+            self.fill_bitmask(&mut words)?;
+            return Ok(ComputedMask::Own(words));
         }
         let (generation, state) = self.here()?;
         let mask = generation.masker.compute(&generation.automaton, state)?;
         self.compiled.settle(&generation);
-        Ok(Some(ComputedMask(mask)))
+        Ok(ComputedMask::Shared(mask))
     }
 
     /// Whether the mask is the grammar's own.
@@ -95,6 +123,14 @@ impl Matcher {
         }
     }
 
+    /// The generation and the state, where the state alone determines the position.
+    fn state_alone(&self) -> Result<Option<(Guard<Arc<Generation>>, StateId)>> {
+        match self.budget.is_none() && self.is_in_text(&self.place_in(StateId(0))) {
+            true => self.here().map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Overwrites a row with the canonical tokens among the allowed ones, or with all of these if
     /// none is.
     fn fill_canonical(&self, row: &mut [u32]) -> Result<()> {
@@ -104,11 +140,7 @@ impl Matcher {
         else {
             return self.fill_in_time(row);
         };
-        // Where the state alone determines the position.
-        let place = match self.budget.is_none() && self.is_in_text(&self.place_in(StateId(0))) {
-            true => Some(self.here()?),
-            false => None,
-        };
+        let place = self.state_alone()?;
         if let Some((generation, state)) = &place {
             if let Some(known) = generation.canonical.get(&(*state, context.clone())) {
                 known.fill(row);
