@@ -1,0 +1,72 @@
+"""A matcher over single bytes with the text that it has accepted."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+from ffwd._explain import Expected
+from ffwd._native import CompiledGrammar, Vocabulary
+
+END = 256
+"""The end token of `byte_vocabulary`; every other token is the byte of its id."""
+
+
+@functools.cache
+def byte_vocabulary() -> Vocabulary:
+    """Return a vocabulary of one token per byte, and an end token."""
+    return Vocabulary([*(bytes([byte]) for byte in range(256)), None], eos_token_ids=[END])
+
+
+class Cursor:
+    """The end of a text that is being written, of at most `max_bytes` bytes.
+
+    The masks keep to the budget, so from every position some text ends in time.
+
+    Raises:
+        BudgetError: No text of the grammar has at most `max_bytes` bytes.
+        LimitExceededError: A call of the matcher exceeds a limit; so do all methods.
+
+    """
+
+    def __init__(self, grammar: CompiledGrammar, max_bytes: int) -> None:
+        self._matcher = grammar.matcher(max_tokens=max_bytes + 1)
+        self._allowed: list[int] | None = None
+        self.text = bytearray()
+
+    def allowed(self) -> list[int]:
+        """Return the allowed next bytes in ascending order, and `END` if the text may end."""
+        if self._allowed is None:
+            self._allowed = self._matcher.allowed_token_ids()
+        return self._allowed
+
+    def put(self, data: bytes) -> None:
+        """Append bytes, all of which must be allowed."""
+        if not self._matcher.accept_tokens(list(data)):
+            raise AssertionError(f"{data!r} is not allowed after {bytes(self.text)!r}")
+        self.text += data
+        self._allowed = None
+
+    def fits(self, data: bytes) -> bool:
+        """Return whether these bytes may come next."""
+        return self._matcher.validate_tokens(list(data)) == len(data)
+
+    def back_to(self, length: int) -> None:
+        """Remove everything after the first `length` bytes."""
+        if length < len(self.text):
+            self._matcher.rollback(len(self.text) - length)
+            del self.text[length:]
+            self._allowed = None
+
+    def completion(self) -> bytes:
+        """Return bytes with which the text can end, few of them."""
+        return bytes(token for token in self._matcher.shortest_completion() if token != END)
+
+    def expected(self) -> tuple[Expected, ...]:
+        """Return what is allowed next, as `Matcher.explain` describes it."""
+        return self._matcher.explain().expected
+
+
+def quoted(text: str) -> bytes:
+    """Return a text as a JSON string, with the fewest escapes."""
+    return json.dumps(text, ensure_ascii=False).encode()
