@@ -20,25 +20,52 @@ from ffwd._documents.json_walk import (
     JsonWalk,
     Members,
     Option,
-    number_end,
     string_end,
 )
 from ffwd._documents.texts import Texts
 
 MOST_ITEMS = 40
 MOST_CHARACTERS = 300
+MOST_DIGITS = 30
 DEEPEST = 24
-"""Bounds of the longest arrays and strings, and of the deepest values."""
+"""Bounds of the longest arrays, strings and numbers, and of the deepest values."""
 
 _DENSE_DEPTH = 4
 _MOST_SCRIPTS = 10_000
 _MOST_FIRST = 4
 
 _STRINGS = (
-    *("", " ", "a", "A", "0", "-1", "null", "true", "{}", '"', "\\", "/", "'", "<a>&", "${a}", "%s"),
+    *(
+        "",
+        " ",
+        "a",
+        "A",
+        "0",
+        "-1",
+        "null",
+        "true",
+        "{}",
+        '"',
+        "\\",
+        "/",
+        "'",
+        "<a>&",
+        "${a}",
+        "%s",
+    ),
     *("\x00", "\x01", "\x1b[0m", "\x1f", "\x7f", "\x85", "\b\f\n\r\t", "a\nb", "  a  "),
-    *("é", "e\u0301", "ß", "İ", "ﬁ", "Ω", "漢字", "ا", "\u202etxt", "\u2028", "\u200b", "\ufeff"),
-    *("\ufffd", "\ufffe", "\U0001f600", "\U0001d4b3", "\U0010ffff", "👩\u200d👩\u200d👧", "🇪🇺"),
+    *("é", "e\u0301", "ß", "İ", "ﬁ", "Ω", "漢字", "\u0627", "\u202etxt", "\u2028"),
+    *(
+        "\u200b",
+        "\ufeff",
+        "\ufffd",
+        "\ufffe",
+        "\U0001f600",
+        "\U0001d4b3",
+        "\U0010ffff",
+        "👩\u200d👧",
+        "🇪🇺",
+    ),
     *("a" * 255, "é" * 128, "\U0001f600" * 64, "__proto__", "constructor", "../../etc/passwd"),
     *("2000-02-29", "1999-12-31T23:59:60Z", "1e400", "NaN", "Infinity", "' OR 1=1 --"),
 )
@@ -200,7 +227,7 @@ class BoundaryWalk(JsonWalk):
             self.cursor.back_to(start)
             if found:
                 return index
-        return shortest
+        return options.index(OTHER) if OTHER in options else shortest
 
     def write_string(self, *, is_name: bool) -> None:
         """Write one of the odd strings that fit, the shortest, or the longest."""
@@ -251,15 +278,17 @@ class BoundaryWalk(JsonWalk):
             elif QUOTE in allowed:
                 break
             else:
-                cursor.put(first_character(cursor.completion()))
+                cursor.put(first_character(cursor.completion(), escapes=True))
         self.finish_string()
 
     def write_number(self) -> None:
         """Write one of the odd numbers that fit, one of the schema's or next to it, or the rest."""
         place = ("number", self.pointers())
         cursor = self.cursor
-        completion = cursor.completion()
-        shortest = completion[: number_end(completion)]
+        start = len(cursor.text)
+        self.finish_number()
+        shortest = bytes(cursor.text[start:])
+        cursor.back_to(start)
         options = {shortest: None}
         for number in (*_near(self.texts.numbers), *_NUMBERS):
             if number not in options and cursor.fits(number) and self.ends_after(number):
@@ -268,8 +297,16 @@ class BoundaryWalk(JsonWalk):
         chosen = self._decide(place, labels, 0, None, 0)
         if chosen < len(options):
             cursor.put(list(options)[chosen])
-            return
-        for _ in range(30):
+        else:
+            self._longest_number()
+        if not self.is_plain(bytes(cursor.text[start:])):
+            cursor.back_to(start)
+            cursor.put(shortest)
+
+    def _longest_number(self) -> None:
+        """Write digits as long as there may be any, up to the bound."""
+        cursor = self.cursor
+        for _ in range(MOST_DIGITS):
             figures = [byte for byte in b"9876543210." if byte in cursor.allowed()]
             if not figures:
                 break

@@ -37,11 +37,17 @@ def pick(source: random.Random, count: int) -> int:
 
 
 def put_character(
-    cursor: Cursor, source: random.Random, *, without: frozenset[int], readable: bool = False
+    cursor: Cursor,
+    source: random.Random,
+    *,
+    without: frozenset[int],
+    readable: bool = False,
+    escapes: bool = False,
 ) -> None:
     """Append a character that begins with none of the bytes `without`, if there is any.
 
     Bytes of one kind are equally likely. `readable` takes no others while there are readable ones.
+    With `escapes` a backslash begins an escape of JSON, which is written whole.
     """
     allowed = set(cursor.allowed()) - _NO_END
     allowed = (allowed - without) or allowed
@@ -55,8 +61,10 @@ def put_character(
         return
     first = members[kind][pick(source, len(members[kind]))]
     cursor.put(bytes([first]))
-    if first == ord("\\"):
-        _put_escape(cursor, source)
+    if escapes and first == ord("\\"):
+        if _put_any(cursor, source) == b"u":
+            for _ in range(4):
+                _put_any(cursor, source)
     elif first >= 0xC0:
         while any(0x80 <= byte < 0xC0 for byte in cursor.allowed()):
             _put_any(cursor, source)
@@ -73,16 +81,6 @@ def _put_known(cursor: Cursor, source: random.Random, leads: list[int]) -> bool:
     return True
 
 
-def _put_escape(cursor: Cursor, source: random.Random) -> None:
-    """Write the rest of what may be an escape of JSON; elsewhere the next byte is not special."""
-    if ord("u") not in cursor.allowed() and ord("n") not in cursor.allowed():
-        return
-    text = _put_any(cursor, source)
-    if text == b"u":
-        for _ in range(4):
-            _put_any(cursor, source)
-
-
 def _put_any(cursor: Cursor, source: random.Random) -> bytes:
     allowed = [byte for byte in cursor.allowed() if byte != END]
     text = bytes([allowed[pick(source, len(allowed))]])
@@ -90,10 +88,10 @@ def _put_any(cursor: Cursor, source: random.Random) -> bytes:
     return text
 
 
-def first_character(text: bytes) -> bytes:
+def first_character(text: bytes, *, escapes: bool = False) -> bytes:
     """Return the first character of a text, or its first escape of JSON."""
     first = text[0]
-    if first == ord("\\"):
+    if escapes and first == ord("\\"):
         return text[: 6 if text[1:2] == b"u" else 2]
     if first < 0xC0:
         return text[:1]

@@ -7,7 +7,9 @@ the kind of a value, the name of a member, one item more. Subclasses make the ch
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from ffwd._documents.cursor import Cursor
@@ -16,8 +18,8 @@ from ffwd._documents.texts import Texts
 WHITESPACE = frozenset(b" \t\n\r")
 NUMBER = frozenset(b"+-.0123456789eE")
 DIGITS = frozenset(b"0123456789")
+_NUMBER_BYTES = frozenset(bytes([byte]) for byte in NUMBER)
 QUOTE = ord('"')
-COMMA = ord(",")
 # A name or value that is listed is recognised although another spelling of it is allowed.
 _SPELLINGS = frozenset(b".eE\\")
 _WORDS = (b"null", b"true", b"false")
@@ -70,7 +72,7 @@ class JsonWalk:
     """One document. `run` writes it."""
 
     def __init__(self, cursor: Cursor, texts: Texts, declared: dict[object, bool]) -> None:
-        """`declared` is a memo that walks on the same grammar share."""
+        """Begin a document. `declared` is a memo that walks on the same grammar share."""
         self.cursor = cursor
         self.texts = texts
         self._declared = declared
@@ -105,6 +107,10 @@ class JsonWalk:
     def choose_length(self, depth: int) -> int:
         """Return the number of items for an array; it has more or fewer where it must."""
         raise NotImplementedError
+
+    def heads_for_end(self) -> bool:
+        """Return whether the next item of an array that must grow leads to its end."""
+        return True
 
     def write_string(self, *, is_name: bool) -> None:
         """Write a string after its opening quote, with the closing one."""
@@ -167,7 +173,7 @@ class JsonWalk:
         seconds = {text[at] for text in candidates if len(text) > at}
         if allowed & (NUMBER if is_number else allowed) - seconds - _SPELLINGS:
             return None
-        fitting = sorted(text for text in candidates if self._fits_whole(text, is_number))
+        fitting = sorted(text for text in candidates if self._fits_whole(text, is_number=is_number))
         for text in fitting:
             for end in range(len(text)):
                 near.setdefault(text[:end], set()).add(text[end])
@@ -195,7 +201,7 @@ class JsonWalk:
         cursor.back_to(start)
         return [Option("literal", text) for text in fitting] or None
 
-    def _fits_whole(self, text: bytes, is_number: bool) -> bool:
+    def _fits_whole(self, text: bytes, *, is_number: bool) -> bool:
         if not self.cursor.fits(text):
             return False
         return not is_number or self.ends_after(text)
@@ -230,7 +236,10 @@ class JsonWalk:
             if count:
                 cursor.put(b",")
                 self._space()
-            self.value(depth + 1)
+            if count >= length and self.heads_for_end():
+                self.write_shortest_value()
+            else:
+                self.value(depth + 1)
             count += 1
 
     def _object(self, depth: int) -> None:
@@ -361,9 +370,38 @@ class JsonWalk:
         self.cursor.put(completion[: string_end(completion, 0)])
 
     def finish_number(self) -> None:
-        """Write the shortest end of a number."""
-        completion = self.cursor.completion()
-        self.cursor.put(completion[: number_end(completion)])
+        """Write the shortest end of a number, or a short number."""
+        cursor = self.cursor
+        completion = cursor.completion()
+        if bytes(cursor.text[-1:]) not in _NUMBER_BYTES and completion[0] not in NUMBER:
+            # Another value would be shorter.
+            first = [byte for byte in cursor.allowed() if byte in NUMBER][-1:]
+            cursor.put(bytes(first))
+            completion = cursor.completion()
+        cursor.put(completion[: number_end(completion)])
+
+    def is_plain(self, number: bytes) -> bool:
+        """Return whether the double next to the number before is valid in its place, too.
+
+        Most readers round to doubles, and with a bound next to it the rounded value may be invalid.
+        Whole numbers of up to 19 digits are read exactly.
+        """
+        if number.lstrip(b"-").isdigit() and len(number) < 20:
+            return True
+        cursor = self.cursor
+        end = len(cursor.text)
+        value = float(number)
+        if not math.isfinite(value):
+            return False
+        cursor.back_to(end - len(number))
+        spellings = {repr(value), format(Decimal(repr(value)), "f")}
+        if value.is_integer():
+            spellings.add(str(int(value)))
+        found = any(
+            cursor.fits(each.encode()) and self.ends_after(each.encode()) for each in spellings
+        )
+        cursor.put(number)
+        return found
 
 
 def string_end(text: bytes, start: int) -> int:

@@ -61,6 +61,10 @@ class RandomWalk(JsonWalk):
             return 0
         return pick(self._source, max(1, MOST_ITEMS - depth) + 1)
 
+    def heads_for_end(self) -> bool:
+        """Toss a coin for each item beyond the length."""
+        return self._source.random() < 0.5
+
     def open_members(self, depth: int) -> Members:
         """Draw how many names that the schema does not list the object has at most."""
         members = super().open_members(depth)
@@ -109,9 +113,9 @@ class RandomWalk(JsonWalk):
         cursor = self.cursor
         start = len(cursor.text)
         cursor.put(name)
-        found = {
-            _branch_of(pointer) for item in cursor.expected() for pointer in item.pointers
-        } - {None}
+        found = {_branch_of(pointer) for item in cursor.expected() for pointer in item.pointers} - {
+            None
+        }
         cursor.back_to(start)
         return found.pop() if len(found) == 1 else None
 
@@ -128,13 +132,20 @@ class RandomWalk(JsonWalk):
                 break
             if count >= length and source.random() < 0.5:
                 # Half of the characters lead to the end of a pattern that is not over.
-                cursor.put(first_character(cursor.completion()))
+                cursor.put(first_character(cursor.completion(), escapes=True))
             else:
-                put_character(cursor, source, without=_QUOTE_ONLY, readable=is_name)
+                put_character(cursor, source, without=_QUOTE_ONLY, readable=is_name, escapes=True)
         self.finish_string()
 
     def write_number(self) -> None:
         """Draw a sign, and how many digits there are before and after the point."""
+        start = len(self.cursor.text)
+        self._write_number()
+        if not self.is_plain(bytes(self.cursor.text[start:])):
+            self.cursor.back_to(start)
+            self.finish_number()
+
+    def _write_number(self) -> None:
         cursor, source = self.cursor, self._source
         is_negative = source.random() < 0.5
         has_fraction = source.random() < 0.5
@@ -143,8 +154,9 @@ class RandomWalk(JsonWalk):
         digits = 1 + pick(source, most)
         for _ in range(_MOST_STEPS):
             allowed = [byte for byte in cursor.allowed() if byte in NUMBER]
-            can_end = len(allowed) < len(cursor.allowed()) and self._is_begun()
             figures = [byte for byte in allowed if byte in DIGITS]
+            exponents = [byte for byte in allowed if byte in b"eE"]
+            can_end = cursor.text[-1:].isdigit() and self.number_may_end()
             if not allowed or len(cursor.text) > self._soft_bytes:
                 break
             if ord("-") in allowed and (is_negative or not figures):
@@ -157,23 +169,19 @@ class RandomWalk(JsonWalk):
                 has_fraction = False
                 digits = 1 + pick(source, 4)
                 cursor.put(b".")
-            elif has_exponent and not {ord("e"), ord("E")}.isdisjoint(allowed):
+            elif exponents and (has_exponent or not (can_end or figures)):
                 has_exponent = False
                 digits = 1 + pick(source, 2)
                 is_negative = source.random() < 0.5
-                cursor.put(b"e" if ord("e") in allowed else b"E")
+                cursor.put(bytes(exponents[-1:]))
             elif can_end:
                 return
-            elif source.random() < 0.5 or not figures:
-                completion = cursor.completion()
-                cursor.put(completion[:1])
-            else:
+            elif figures and source.random() < 0.5:
                 cursor.put(bytes([figures[pick(source, len(figures))]]))
-        if not (self._is_begun() and self.number_may_end()):
+            else:
+                cursor.put(cursor.completion()[:1])
+        if not (cursor.text[-1:].isdigit() and self.number_may_end()):
             self.finish_number()
-
-    def _is_begun(self) -> bool:
-        return self.cursor.text[-1:] != b"" and self.cursor.text[-1] in DIGITS
 
 
 def _branch_of(pointer: str) -> str | None:
