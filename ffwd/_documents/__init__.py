@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 from ffwd._compile import DEFAULT_LIMITS, compile
 from ffwd._documents.boundary_walk import BoundaryWalk, Ledger
@@ -54,7 +55,7 @@ def sample_documents(
     compiled = compile(grammar, byte_vocabulary(), limits=limits)
     texts = _texts(grammar) if isinstance(grammar, JsonSchema) else None
     any_order = isinstance(grammar, JsonSchema) and grammar.property_order == "any"
-    declared: dict[object, bool] = {}
+    memo: dict[object, Any] = {}
 
     def documents() -> Iterator[str]:
         for index in range(count):
@@ -64,7 +65,7 @@ def sample_documents(
                 yield TextWalk(cursor, source, max_bytes=max_bytes).run()
             else:
                 yield RandomWalk(
-                    cursor, texts, declared, source, max_bytes=max_bytes, any_order=any_order
+                    cursor, texts, memo, source, max_bytes=max_bytes, any_order=any_order
                 ).run()
 
     return documents()
@@ -108,12 +109,12 @@ def boundary_documents(
 
 
 def _boundary(compiled: CompiledGrammar, texts: Texts, max_bytes: int) -> Iterator[str]:
-    declared: dict[object, bool] = {}
+    memo: dict[object, Any] = {}
     ledger = Ledger()
 
     def walk(style: str, script: tuple[int, ...] = ()) -> BoundaryWalk:
         return BoundaryWalk(
-            Cursor(compiled, max_bytes), texts, declared, ledger, script=script, style=style
+            Cursor(compiled, max_bytes), texts, memo, ledger, script=script, style=style
         )
 
     yield walk("script").run()

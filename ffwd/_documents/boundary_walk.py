@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ffwd._documents.characters import first_character
 from ffwd._documents.cursor import END, Cursor, quoted
@@ -114,13 +115,13 @@ class BoundaryWalk(JsonWalk):
         self,
         cursor: Cursor,
         texts: Texts,
-        declared: dict[object, bool],
+        memo: dict[object, Any],
         ledger: Ledger,
         *,
         script: Sequence[int] = (),
         style: str = "script",
     ) -> None:
-        super().__init__(cursor, texts, declared)
+        super().__init__(cursor, texts, memo)
         self._ledger = ledger
         self._script = script
         self._style = style

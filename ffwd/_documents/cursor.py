@@ -31,6 +31,8 @@ class Cursor:
 
     def __init__(self, grammar: CompiledGrammar, max_bytes: int) -> None:
         self._matcher = grammar.matcher(max_tokens=max_bytes + 1)
+        # Trying texts costs less without the budget, which looks for the end of each.
+        self._scout = grammar.matcher()
         self._allowed: list[int] | None = None
         self.text = bytearray()
 
@@ -42,7 +44,8 @@ class Cursor:
 
     def put(self, data: bytes) -> None:
         """Append bytes, all of which must be allowed."""
-        if not self._matcher.accept_tokens(list(data)):
+        tokens = list(data)
+        if not (self._matcher.accept_tokens(tokens) and self._scout.accept_tokens(tokens)):
             raise AssertionError(f"{data!r} is not allowed after {bytes(self.text)!r}")
         self.text += data
         self._allowed = None
@@ -51,10 +54,15 @@ class Cursor:
         """Return whether these bytes may come next."""
         return self._matcher.validate_tokens(list(data)) == len(data)
 
+    def fits_without_budget(self, data: bytes) -> bool:
+        """Return whether these bytes could come next in a longer text."""
+        return self._scout.validate_tokens(list(data)) == len(data)
+
     def back_to(self, length: int) -> None:
         """Remove everything after the first `length` bytes."""
         if length < len(self.text):
             self._matcher.rollback(len(self.text) - length)
+            self._scout.rollback(len(self.text) - length)
             del self.text[length:]
             self._allowed = None
 
@@ -62,9 +70,12 @@ class Cursor:
         """Return bytes with which the text can end, few of them."""
         return bytes(token for token in self._matcher.shortest_completion() if token != END)
 
-    def expected(self) -> tuple[Expected, ...]:
-        """Return what is allowed next, as `Matcher.explain` describes it."""
-        return self._matcher.explain().expected
+    def expected(self, after: bytes = b"") -> tuple[Expected, ...]:
+        """Return what is allowed next, or after more bytes, as `Matcher.explain` describes it."""
+        self._scout.accept_tokens(list(after))
+        found = self._scout.explain().expected
+        self._scout.rollback(len(after))
+        return found
 
 
 def quoted(text: str) -> bytes:

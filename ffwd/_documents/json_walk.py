@@ -6,11 +6,11 @@ the kind of a value, the name of a member, one item more. Subclasses make the ch
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from ffwd._documents.cursor import Cursor
 from ffwd._documents.texts import Texts
@@ -25,6 +25,8 @@ _SPELLINGS = frozenset(b".eE\\")
 _WORDS = (b"null", b"true", b"false")
 # Names that no schema declares, unless it allows names that it does not list.
 _FRESH = (b'"zq"', b'"q7_w"', b'"Zx-9"')
+# How an explanation with many names ends.
+_SHORTENED = re.compile(r'" or [0-9,]+ more')
 _MOST_SPACES = 80
 _MOST_STEPS = 4096
 
@@ -71,11 +73,11 @@ class Members:
 class JsonWalk:
     """One document. `run` writes it."""
 
-    def __init__(self, cursor: Cursor, texts: Texts, declared: dict[object, bool]) -> None:
-        """Begin a document. `declared` is a memo that walks on the same grammar share."""
+    def __init__(self, cursor: Cursor, texts: Texts, memo: dict[object, Any]) -> None:
+        """Begin a document. `memo` is what walks on the same grammar share."""
         self.cursor = cursor
         self.texts = texts
-        self._declared = declared
+        self._memo = memo
 
     def run(self) -> str:
         """Write a document and return it."""
@@ -275,6 +277,9 @@ class JsonWalk:
         start = len(cursor.text)
         names, is_open = self._names()
         chosen = self.choose_name(members, names, is_open=is_open, can_close=can_close)
+        if chosen is not None and not cursor.fits(chosen or b'"'):
+            # No document with it would be short enough.
+            chosen = None
         if chosen is None:
             if can_close:
                 return None
@@ -291,29 +296,33 @@ class JsonWalk:
     def _names(self) -> tuple[list[bytes], bool]:
         """Return the listed names that may come, and whether there may be others."""
         cursor = self.cursor
+        items = cursor.expected()
+        shown = " ".join(item.what for item in items if item.kind == "key")
+        candidates = self.texts.names
+        is_whole = _SHORTENED.search(shown) is None
+        if is_whole:
+            # Trying a name costs more than this: the matcher remembers the names of an object.
+            candidates = tuple(name for name in candidates if name.decode() in shown)
         start = len(cursor.text)
         cursor.put(b'"')
         first = set(cursor.allowed())
         cursor.back_to(start)
-        names = [name for name in self.texts.names if name[1] in first and cursor.fits(name)]
-        if any(cursor.fits(fresh) for fresh in _FRESH):
-            return [name for name in names if self._is_declared(name)], True
+        fits = cursor.fits_without_budget
+        names = [name for name in candidates if name[1] in first and fits(name)]
+        if any(fits(fresh) for fresh in _FRESH):
+            here = tuple(item.pointers for item in items)
+            return [name for name in names if is_whole or self._is_declared(name, here)], True
         return names, bool(first - {name[1] for name in names} - _SPELLINGS)
 
-    def _is_declared(self, name: bytes) -> bool:
+    def _is_declared(self, name: bytes, here: object) -> bool:
         """Return whether the schema says something of a name, where any name may come."""
-        cursor = self.cursor
-        here = tuple(item.pointers for item in cursor.expected())
-        key = (here, name)
-        if key not in self._declared:
-            start = len(cursor.text)
-            cursor.put(name[:-1])
-            shown = json.dumps(json.loads(name), ensure_ascii=False)
-            self._declared[key] = any(
-                item.kind == "key" and shown in item.what for item in cursor.expected()
+        key = ("declared", here, name)
+        if key not in self._memo:
+            self._memo[key] = any(
+                item.kind == "key" and name.decode() in item.what
+                for item in self.cursor.expected(name[:-1])
             )
-            cursor.back_to(start)
-        return self._declared[key]
+        return bool(self._memo[key])
 
     def pointers(self) -> tuple[str, ...]:
         """Return the places in the schema that ask for what comes next."""

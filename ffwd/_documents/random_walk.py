@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from ffwd._documents.characters import first_character, pick, put_character
 from ffwd._documents.cursor import Cursor
@@ -18,12 +19,18 @@ none."""
 
 MOST_CHARACTERS = 24
 MOST_DIGITS = 6
+MOST_NUMBERS = 256
+"""Where no more numbers than these are allowed, they are equally likely."""
+
 MOST_DEPTH = 8
 """Values below it are the shortest ones."""
 
 _MOST_STEPS = 400
 """Of one string or number; after them it takes the shortest end."""
 
+_PLAIN = DIGITS | set(b"-.")
+# Where one of these is allowed, so are many others.
+_MANY = (b"12345", b"-12345", b"0.12345", b"-0.12345")
 _QUOTE_ONLY = frozenset({QUOTE})
 
 
@@ -34,13 +41,13 @@ class RandomWalk(JsonWalk):
         self,
         cursor: Cursor,
         texts: Texts,
-        declared: dict[object, bool],
+        memo: dict[object, Any],
         source: random.Random,
         *,
         max_bytes: int,
         any_order: bool,
     ) -> None:
-        super().__init__(cursor, texts, declared)
+        super().__init__(cursor, texts, memo)
         self._source = source
         self._any_order = any_order
         # The other half is for what must follow.
@@ -140,10 +147,45 @@ class RandomWalk(JsonWalk):
     def write_number(self) -> None:
         """Draw a sign, and how many digits there are before and after the point."""
         start = len(self.cursor.text)
-        self._write_number()
+        few = self._few_numbers()
+        if few:
+            self.cursor.put(few[pick(self._source, len(few))])
+        else:
+            self._write_number()
         if not self.is_plain(bytes(self.cursor.text[start:])):
             self.cursor.back_to(start)
             self.finish_number()
+
+    def _few_numbers(self) -> list[bytes]:
+        """Return all numbers that may come, or none if they are many."""
+        key = ("numbers", self.pointers())
+        if key not in self._memo:
+            self._memo[key] = self._find_few_numbers()
+        return [each for each in self._memo[key] if self._fits_whole(each, is_number=True)]
+
+    def _find_few_numbers(self) -> list[bytes]:
+        cursor = self.cursor
+        if any(cursor.fits_without_budget(each) for each in _MANY):
+            return []
+        start = len(cursor.text)
+        found: list[bytes] = []
+        left = [b""]
+        steps = 0
+        while left:
+            steps += 1
+            text = left.pop()
+            cursor.back_to(start)
+            cursor.put(text)
+            if text[-1:].isdigit() and text != b"-0" and self.number_may_end():
+                found.append(text)
+            # A number with another spelling of its exponent or fraction is no other number.
+            more = [byte for byte in cursor.allowed() if byte in _PLAIN]
+            left.extend(text + bytes([byte]) for byte in more)
+            if steps > 3 * MOST_NUMBERS or len(found) > MOST_NUMBERS:
+                found = []
+                break
+        cursor.back_to(start)
+        return sorted(found)
 
     def _write_number(self) -> None:
         cursor, source = self.cursor, self._source
@@ -163,6 +205,9 @@ class RandomWalk(JsonWalk):
                 is_negative = False
                 cursor.put(b"-")
             elif figures and digits > 0:
+                if digits > 1 and not cursor.text[-1:].isdigit():
+                    # A number with a leading zero has no further digits.
+                    figures = [byte for byte in figures if byte != ord("0")] or figures
                 digits -= 1
                 cursor.put(bytes([figures[pick(source, len(figures))]]))
             elif ord(".") in allowed and has_fraction:

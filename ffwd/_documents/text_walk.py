@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 
 from ffwd._documents.characters import first_character, pick, put_character
 from ffwd._documents.cursor import END, Cursor
@@ -16,6 +18,10 @@ _ALPHABETS = (
     frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     frozenset(b" \t\r\n"),
 )
+
+
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+_SHORTENED = re.compile(r'" or [0-9,]+ more')
 
 
 class TextWalk:
@@ -80,13 +86,25 @@ class TextWalk:
         self._terminals_left -= 1
         self._characters_left = pick(self._source, MOST_CHARACTERS + 1)
         assert item.example
+        listed = [each for each in _listed(item) if self._cursor.fits(each)]
+        if listed:
+            self._cursor.put(listed[pick(self._source, len(listed))])
+            return
         first = item.example[0]
         alphabet = next((each for each in _ALPHABETS if first in each), None)
-        if item.what.startswith('"') or alphabet is None:
+        if alphabet is None:
             self._cursor.put(first_character(item.example) if first >= 0x80 else bytes([first]))
             return
         others = frozenset(self._cursor.allowed()) - alphabet
         put_character(self._cursor, self._source, without=others | _literals(fresh))
+
+
+def _listed(item: Expected) -> list[bytes]:
+    """Return the texts that a terminal is one of, or nothing if it is a pattern."""
+    if not item.what.startswith('"') or _SHORTENED.search(item.what):
+        return []
+    found = (json.loads(text) for text in _TEXT.findall(item.what))
+    return [text.encode() for text in found if text]
 
 
 def _alike(item: Expected, first: int) -> bool:
