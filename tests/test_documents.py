@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 
 import ffwd
+from ffwd._native import inject_fault
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = {
@@ -55,7 +56,7 @@ def test_documents_of_the_corpus_are_valid(name):
 # ------------------------------------------------------------------------------------- at random
 
 
-def sampled(schema, count, **options):
+def sampled(schema, count):
     return [json.loads(text) for text in ffwd.sample_documents(ffwd.json_schema(schema), count)]
 
 
@@ -86,7 +87,7 @@ def test_optional_properties_are_in_half_of_the_objects():
     names = [f"key{number}" for number in range(6)]
     schema = {
         "type": "object",
-        "properties": dict.fromkeys(names, {"type": "null"}),
+        "properties": {name: {"type": "null"} for name in names},
         "required": ["key4"],
         "additionalProperties": False,
     }
@@ -301,21 +302,33 @@ def test_errors_are_typed(function):
     assert small.value.needed == 13
 
 
+@pytest.fixture
+def no_fault_left():
+    yield
+    inject_fault(None)
+
+
 @pytest.mark.parametrize("function", [ffwd.sample_documents, ffwd.boundary_documents])
+@pytest.mark.usefixtures("no_fault_left")
 def test_documents_before_a_limit_are_valid(function):
-    schema = {
-        "type": "array",
-        "items": {"type": ["null", "string"], "pattern": "^(a|b)*a(a|b){12}$"},
-    }
-    limits = ffwd.Limits(call_steps=1500)
-    documents = function(ffwd.json_schema(schema), 1000, limits=limits)
-    written = []
-    with pytest.raises(ffwd.LimitExceededError) as raised:
-        for text in documents:
-            written.append(text)
-    assert raised.value.limit == "call_steps"
-    assert written
-    check(schema, written)
+    documents = function(ffwd.json_schema(SCHEMA), 1000)
+    written = [next(documents), next(documents)]
+    # The next work of the engine meets a limit.
+    inject_fault(1)
+    with pytest.raises(ffwd.LimitExceededError):
+        written.extend(documents)
+    inject_fault(None)
+    check(SCHEMA, written)
+    assert next(documents, None) is None
+
+
+def test_a_hostile_pattern_is_a_typed_error():
+    schema = {"type": "string", "pattern": "^(a|b)*a(a|b){12}$"}
+    limits = ffwd.Limits(call_steps=100)
+    for function in (ffwd.sample_documents, ffwd.boundary_documents):
+        with pytest.raises(ffwd.LimitExceededError) as raised:
+            list(function(ffwd.json_schema(schema), 1, limits=limits))
+        assert raised.value.limit == "call_steps"
 
 
 def test_a_grammar_of_rules_has_no_edges():

@@ -32,7 +32,7 @@ def sample_documents(
         for text in ffwd.sample_documents(ffwd.json_schema(schema), 100):
             handle(json.loads(text))
 
-    The grammar is compiled by the call, and each document is written when it is asked for. The
+    The call compiles the grammar, and the iterator writes a document at each step. The
     choices are drawn uniformly: docs/cli.md has the distribution. The same arguments give the same
     documents on every machine; document `i` does not depend on `count`. A document of a JSON Schema
     is written without white space that its `whitespace` leaves open.
@@ -83,9 +83,9 @@ def boundary_documents(
         for text in ffwd.boundary_documents(ffwd.json_schema(schema)):
             handle(json.loads(text))
 
-    The first is the shortest. Others have all properties, one property alone, each listed value,
-    each kind of value, empty and long arrays and strings, deep nesting, unusual characters, and
-    numbers at the bounds of the schema and of common types. The same arguments give the same
+    The first is the shortest. Others have all properties, one property alone, each listed value or
+    each kind of value. There are empty and long arrays and strings, deep nesting, unusual
+    characters, and numbers at the bounds of the schema and of common types. The same arguments give the same
     documents, in the same order.
 
     Args:

@@ -90,7 +90,7 @@ _NEAR = ("-1", "+1", "-0.5", "+0.5")
 
 @dataclass(slots=True)
 class Ledger:
-    """What the documents of one schema have in them so far.
+    """The options that the documents of one schema have taken so far.
 
     Attributes:
         taken: The options that some document has, each with its place.
@@ -332,7 +332,7 @@ def _near(numbers: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def _first_of(completion: bytes, options: list[Option]) -> int:
-    """Return the option that a completion begins with."""
+    """Return the index of the option that begins a completion."""
     kinds = {ord('"'): "string", ord("{"): "object", ord("["): "array"}
     first = completion[0]
     kind = kinds.get(first, "number" if first in NUMBER else "literal")

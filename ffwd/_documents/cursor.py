@@ -51,7 +51,7 @@ class Cursor:
         self._allowed = None
 
     def fits(self, data: bytes) -> bool:
-        """Return whether these bytes may come next."""
+        """Return whether these bytes are allowed next."""
         return self._matcher.validate_tokens(list(data)) == len(data)
 
     def fits_without_budget(self, data: bytes) -> bool:

@@ -15,7 +15,7 @@ _LONGEST = 512
 
 
 class Texts:
-    """What the text of a schema contains.
+    """The names and values in the text of a schema.
 
     Attributes:
         names: Strings that may be names of properties, as JSON, in the order of the schema.

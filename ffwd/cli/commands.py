@@ -71,7 +71,7 @@ def group(ctx: click.Context) -> None:
       0  success, and the checked input is good
       1  the checked input is bad
       2  usage
-      3  generate: the limit of tokens is too small
+      3  generate, sample, fuzz-schema: the limit of tokens or bytes is too small
       4  a package is not installed
       5  a model or tokenizer cannot be used
     """
