@@ -32,10 +32,10 @@ def sample_documents(
         for text in ffwd.sample_documents(ffwd.json_schema(schema), 100):
             handle(json.loads(text))
 
-    The call compiles the grammar, and the iterator writes a document at each step. The
-    choices are drawn uniformly: docs/cli.md has the distribution. The same arguments give the same
-    documents on every machine; document `i` does not depend on `count`. A document of a JSON Schema
-    is written without white space that its `whitespace` leaves open.
+    The call compiles the grammar, and the iterator writes a document at each step. The choices are
+    drawn uniformly: docs/cli.md has the distribution. The same arguments give the same documents on
+    every machine, and a larger `count` continues the same list. A document of a JSON Schema has no
+    white space that its `whitespace` leaves open.
 
     Args:
         grammar: From `json_schema`, `regex`, `lark` or another function of `ffwd.grammar`.
@@ -85,8 +85,8 @@ def boundary_documents(
 
     The first is the shortest. Others have all properties, one property alone, each listed value or
     each kind of value. There are empty and long arrays and strings, deep nesting, unusual
-    characters, and numbers at the bounds of the schema and of common types. The same arguments give the same
-    documents, in the same order.
+    characters, and numbers at the bounds of the schema and of common types. The same arguments give
+    the same documents, in the same order.
 
     Args:
         schema: From `json_schema` or `schema_of`.

@@ -59,6 +59,7 @@ class Members:
         declined: Names that were not chosen, and are not to be offered again.
         extras: How many names were written that the schema does not list.
         most_extras: A bound for `extras`.
+        leads_to_end: Whether the last name is that of the shortest way to the end.
 
     """
 
@@ -68,6 +69,7 @@ class Members:
     declined: set[bytes] = field(default_factory=set)
     extras: int = 0
     most_extras: int = 0
+    leads_to_end: bool = False
 
 
 class JsonWalk:
@@ -111,7 +113,7 @@ class JsonWalk:
         raise NotImplementedError
 
     def heads_for_end(self) -> bool:
-        """Return whether the next item of an array that must grow leads to its end."""
+        """Return whether an item or member beyond the chosen ones leads to an end."""
         return True
 
     def write_string(self, *, is_name: bool) -> None:
@@ -269,7 +271,10 @@ class JsonWalk:
             self._space()
             cursor.put(b":")
             self._space()
-            self.value(depth + 1)
+            if members.leads_to_end and self.heads_for_end():
+                self.write_shortest_value()
+            else:
+                self.value(depth + 1)
 
     def _name(self, members: Members, can_close: bool) -> bytes | None:
         """Write a name and return it, or write nothing and return None."""
@@ -280,6 +285,7 @@ class JsonWalk:
         if chosen is not None and not cursor.fits(chosen or b'"'):
             # No document with it would be short enough.
             chosen = None
+        members.leads_to_end = chosen is None
         if chosen is None:
             if can_close:
                 return None

@@ -69,7 +69,7 @@ class RandomWalk(JsonWalk):
         return pick(self._source, max(1, MOST_ITEMS - depth) + 1)
 
     def heads_for_end(self) -> bool:
-        """Toss a coin for each item beyond the length."""
+        """Toss a coin for each item or member beyond the chosen ones."""
         return self._source.random() < 0.5
 
     def open_members(self, depth: int) -> Members:
