@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ffwd._bitmask import allocate_bitmask as allocate_bitmask
     from ffwd._compile import compile as compile
     from ffwd._compile import compile_async as compile_async
+    from ffwd._documents import boundary_documents as boundary_documents
+    from ffwd._documents import sample_documents as sample_documents
     from ffwd._events import Event as Event
     from ffwd._explain import Answer as Answer
     from ffwd._explain import Expected as Expected
@@ -109,6 +111,7 @@ else:
     _NAMES = {
         "ffwd._bitmask": "allocate_bitmask",
         "ffwd._compile": "compile compile_async",
+        "ffwd._documents": "boundary_documents sample_documents",
         "ffwd._events": "Event",
         "ffwd._explain": "Answer Expected Explanation Reason RulePlace",
         "ffwd._generate": "generate generate_async stream",

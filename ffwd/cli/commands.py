@@ -16,8 +16,13 @@ COMMANDS = {
     "demo": ("ffwd.cli.demo.command:demo", "Write JSON with the model in the box, in four ways."),
     "doctor": ("ffwd.cli.doctor:doctor", "Say whether vLLM or SGLang can use ffwd here."),
     "explain": ("ffwd.cli.explain:explain", "Say why a text is refused, and what may come."),
+    "fuzz-schema": (
+        "ffwd.cli.sample:fuzz_schema",
+        "Write valid documents at the edges of a schema.",
+    ),
     "generate": ("ffwd.cli.generate:generate", "Generate with a model, by a grammar."),
     "mask": ("ffwd.cli.mask:mask", "Show which tokens may come next."),
+    "sample": ("ffwd.cli.sample:sample", "Write valid documents at random."),
     "serve": ("ffwd.cli.serve:serve", "Serve a model with OpenAI's interface."),
     "split": ("ffwd.cli.tokenize:split", "Cut a text after so many tokens."),
     "tokenize": ("ffwd.cli.tokenize:tokenize", "Show the tokens of a text."),
@@ -66,7 +71,7 @@ def group(ctx: click.Context) -> None:
       0  success, and the checked input is good
       1  the checked input is bad
       2  usage
-      3  generate: the limit of tokens is too small
+      3  generate, sample, fuzz-schema: the limit of tokens or bytes is too small
       4  a package is not installed
       5  a model or tokenizer cannot be used
     """

@@ -7,7 +7,7 @@ BAD = 1
 USAGE = 2
 """The command line is wrong: an unknown option, a file that is not there."""
 CUT = 3
-"""`generate`: the limit of tokens is too small for a whole text."""
+"""`generate`, `sample`, `fuzz-schema`: the limit of tokens or bytes is too small for a text."""
 MISSING = 4
 """A package is not installed; the message says which command installs it."""
 UNUSABLE = 5

@@ -109,7 +109,7 @@ def generate(
     conversation = None if messages is None else read_messages(messages)
     if isinstance(source.grammar, JsonSchema):
         warn_of_unknown_keywords([source.grammar])
-    loaded = _load(model, device, dtype)
+    loaded = load_model(model, device, dtype)
     asked = _Asked(loaded, source, prompt, conversation, raw)
     if canonical and asked.grammar.vocabulary.bpe is None:
         raise Failure(
@@ -190,7 +190,8 @@ def _rendered(loaded: LocalModel, conversation: list[dict[str, Any]]) -> Prompt:
     )
 
 
-def _load(model: Path, device: str, dtype: str) -> LocalModel:
+def load_model(model: Path, device: str, dtype: str) -> LocalModel:
+    """Load a model from a directory; what is missing or unusable has its exit status."""
     try:
         with waiting("loading torch and transformers"):
             from transformers.utils import logging

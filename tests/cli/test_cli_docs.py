@@ -66,5 +66,5 @@ def measured(text):
 
 
 def test_every_command_is_on_the_page():
-    named = set(re.findall(r"`(?:ffwd )?([a-z]+)", PAGE.partition("exit status")[0]))
+    named = set(re.findall(r"`(?:ffwd )?([a-z-]+)", PAGE.partition("exit status")[0]))
     assert set(COMMANDS) <= named
