@@ -6,7 +6,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from ffwd._compile import DEFAULT_LIMITS, compile
+from ffwd import _compile
+from ffwd._compile import DEFAULT_LIMITS
 from ffwd._documents.boundary_walk import BoundaryWalk, Ledger
 from ffwd._documents.cursor import Cursor, byte_vocabulary
 from ffwd._documents.random_walk import RandomWalk
@@ -52,7 +53,7 @@ def sample_documents(
 
     """
     _check(count, max_bytes)
-    compiled = compile(grammar, byte_vocabulary(), limits=limits)
+    compiled = _compile.compile(grammar, byte_vocabulary(), limits=limits)
     texts = _texts(grammar) if isinstance(grammar, JsonSchema) else None
     any_order = isinstance(grammar, JsonSchema) and grammar.property_order == "any"
     memo: dict[object, Any] = {}
@@ -104,7 +105,7 @@ def boundary_documents(
     if not isinstance(schema, JsonSchema):
         raise TypeError(f"schema must be a JsonSchema, not {type(schema).__name__}")
     _check(count or 0, max_bytes)
-    compiled = compile(schema, byte_vocabulary(), limits=limits)
+    compiled = _compile.compile(schema, byte_vocabulary(), limits=limits)
     return _distinct(_boundary(compiled, _texts(schema), max_bytes), count)
 
 
