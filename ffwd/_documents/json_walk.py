@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from ffwd._documents.cursor import Cursor
 from ffwd._documents.texts import Texts
 
 WHITESPACE = frozenset(b" \t\n\r")
+_BEFORE_ITEMS = WHITESPACE | frozenset(b"]")
 NUMBER = frozenset(b"+-.0123456789eE")
 DIGITS = frozenset(b"0123456789")
 _NUMBER_BYTES = frozenset(bytes([byte]) for byte in NUMBER)
@@ -348,23 +350,17 @@ class JsonWalk:
 
     def _reach(self, target: bytes) -> bool:
         """Write white space, if need be, until a byte is allowed; return whether it is."""
-        cursor = self.cursor
-        for _ in range(_MOST_SPACES):
-            allowed = cursor.allowed()
-            if target[0] in allowed:
-                return True
-            spaces = [byte for byte in allowed if byte in WHITESPACE]
-            if not spaces:
-                return False
-            cursor.put(bytes(spaces[:1]))
-        return False
+        return self._space_until(lambda allowed: target[0] in allowed)
 
     def _reach_item(self) -> bool:
         """Write white space, if need be, until a first item may come; return whether it may."""
+        return self._space_until(lambda allowed: not _BEFORE_ITEMS.issuperset(allowed))
+
+    def _space_until(self, is_reached: Callable[[Sequence[int]], bool]) -> bool:
         cursor = self.cursor
         for _ in range(_MOST_SPACES):
             allowed = cursor.allowed()
-            if any(byte != ord("]") and byte not in WHITESPACE for byte in allowed):
+            if is_reached(allowed):
                 return True
             spaces = [byte for byte in allowed if byte in WHITESPACE]
             if not spaces:
