@@ -3,6 +3,8 @@
 import contextlib
 import hashlib
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -221,3 +223,42 @@ def test_threads_fill_rows_of_one_bitmask(
             assert masks(shared, number, rows, number) == expected[number]
 
     in_threads(work)
+
+
+# The first array that is borrowed in a process looks for flags that all extension modules share in
+# this module of NumPy, where it meets the other thread.
+_FIRST_BORROWS = """
+import sys, threading
+import numpy as np
+import ffwd
+
+vocabulary = ffwd.Vocabulary([bytes([b]) for b in range(256)] + [None], eos_token_ids=[256])
+grammar = ffwd.compile(ffwd.regex("[a-z]{3,9}"), vocabulary)
+rows = [ffwd.allocate_bitmask(1, 257) for _ in range(2)]
+inside = threading.Event()
+
+class Tensor:
+    def numpy(self):
+        inside.set()
+        return rows[1]
+
+other = threading.Thread(target=grammar.matcher().fill_bitmask, args=(Tensor(), 0))
+
+def first_borrow(name):
+    # The other thread runs until it lets go of the interpreter lock by itself.
+    sys.setswitchinterval(1000)
+    other.start()
+    inside.wait()
+    raise AttributeError(name)
+
+core = np._core if hasattr(np, "_core") else np.core
+core.multiarray.__getattr__ = first_borrow
+ffwd.fill_bitmasks([grammar.matcher()], rows[0])
+other.join()
+assert inside.is_set() and (rows[0] == rows[1]).all()
+"""
+
+
+def test_the_first_borrows_of_a_process_do_not_wait_for_each_other() -> None:
+    """A thread that has the interpreter lock waits for no thread that wants it."""
+    subprocess.run([sys.executable, "-c", _FIRST_BORROWS], check=True, timeout=600)

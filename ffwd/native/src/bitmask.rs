@@ -1,7 +1,11 @@
 //! Rows of bitmasks in memory that the caller owns.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
-use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadwriteArrayDyn, PyUntypedArrayMethods};
+use numpy::{
+    Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadwriteArrayDyn, PyUntypedArrayMethods,
+};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
@@ -10,8 +14,23 @@ use super::matcher::PyMatcher;
 use super::released::Released;
 use ffwd_engine::matcher::Matcher;
 
-/// How many [`Lent`] live. It is locked while a single row is written.
+/// How many [`Lent`] live. It is locked while a single row is written. Threads wait for it with the
+/// interpreter lock, so who holds it must not let go of that one.
 static LENT: Mutex<usize> = Mutex::new(0);
+
+/// Whether arrays can be borrowed without letting go of the interpreter lock.
+static CAN_BORROW: AtomicBool = AtomicBool::new(false);
+
+/// Borrows an array of its own, since the first borrow of a process lets go of the interpreter
+/// lock while it finds or makes the flags that all extension modules share.
+fn prepare_borrows(py: Python<'_>) -> PyResult<()> {
+    if !CAN_BORROW.load(Ordering::Acquire) {
+        let array = PyArray1::<u32>::zeros(py, 1, false);
+        array.try_readwrite().map_err(|cause| error(cause.to_string()))?;
+        CAN_BORROW.store(true, Ordering::Release);
+    }
+    Ok(())
+}
 
 /// Arrays that a call on many rows has to itself, as long as this lives.
 pub struct Lent;
@@ -149,6 +168,7 @@ fn write_to<T: Element, R>(
 ) -> PyResult<R> {
     let (rows, words) = shape_of(array)?;
     check((rows, words), row, needed)?;
+    prepare_borrows(array.py())?;
     let lent = LENT.lock();
     // A borrow takes longer than most masks. It is needed where a call may have this very array.
     let mut borrowed;
