@@ -73,7 +73,11 @@ mod unused;
 mod values;
 mod whitespace;
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 pub use described::Described;
 pub use error::{GrammarError, GrammarErrorKind};
@@ -379,7 +383,8 @@ pub enum SpanKind {
 #[derive(Clone, Debug, Default)]
 pub struct Grammar {
     nodes: Vec<Node>,
-    ids: rustc_hash::FxHashMap<Node, NodeId>,
+    /// Ids by the hashes of their nodes. A language may be large, so it is hashed once and not copied.
+    ids: HashTable<(u64, NodeId)>,
     /// By [`RuleId`].
     pub rules: Vec<Rule>,
     /// JSON values by [`JsonId`]. A function of this name adds one.
@@ -422,7 +427,9 @@ impl Grammar {
 
     /// Interns a node whose children are of this grammar.
     pub fn add(&mut self, node: Node) -> Result<NodeId, LimitExceeded> {
-        if let Some(&known) = self.ids.get(&node) {
+        let hash = FxBuildHasher.hash_one(&node);
+        let is_it = |&(other, id): &(u64, NodeId)| other == hash && *self.node(id) == node;
+        if let Some(&(_, known)) = self.ids.find(hash, is_it) {
             return Ok(known);
         }
         meter::charge(1)?;
@@ -430,8 +437,8 @@ impl Grammar {
             return Err(LimitExceeded::new("grammar_nodes", MAX_NODES));
         }
         let id = NodeId(self.nodes.len() as u32);
-        self.nodes.push(node.clone());
-        self.ids.insert(node, id);
+        self.nodes.push(node);
+        self.ids.insert_unique(hash, (hash, id), |&(hash, _)| hash);
         Ok(id)
     }
 

@@ -23,5 +23,8 @@ pub(crate) mod swallowed;
 pub(crate) mod tables;
 pub(crate) mod unions;
 
+#[cfg(test)]
+mod test_swallowed;
+
 pub use leaf::Leaf;
 pub use program::Program;

@@ -27,7 +27,7 @@ const MAX_PAIRS: usize = 4_096;
 #[derive(Debug, Default)]
 pub struct Swallowing {
     /// The leaves after which nothing may follow.
-    lexemes: FxHashSet<NodeId>,
+    pub(super) lexemes: FxHashSet<NodeId>,
 }
 
 impl Swallowing {
@@ -48,6 +48,16 @@ impl Swallowing {
         leaves: &FxHashMap<NodeId, Leaf>,
         lexemes: &LexemeStore,
     ) -> Result<Self, LimitExceeded> {
+        Self::from(Precision::Alphabets, symbols, leaves, lexemes)
+    }
+
+    /// `precision`: that of the first sets of bytes. All lead to the same result.
+    pub(super) fn from(
+        precision: Precision,
+        symbols: &Symbols,
+        leaves: &FxHashMap<NodeId, Leaf>,
+        lexemes: &LexemeStore,
+    ) -> Result<Self, LimitExceeded> {
         let mut swallowing = Self::default();
         let mut scopes: FxHashMap<ScopeId, Vec<Longer>> = FxHashMap::default();
         for (&node, leaf) in leaves {
@@ -64,17 +74,16 @@ impl Swallowing {
         }
         let mut first = first_bytes(leaves, lexemes)?;
         if symbols.has_values() {
-            return Self::whatever_follows(&scopes, &first);
+            return Self::whatever_follows(precision, &scopes, &first);
         }
         let mut contexts = Contexts::of(symbols);
         // All leaves need a continuation; only lexemes that end at their longest match consume any.
-        let nothing = || FxHashSet::from_iter([ByteSet::EMPTY]);
-        let mut taken: FxHashMap<NodeId, FxHashSet<ByteSet>> =
-            contexts.leaves.keys().map(|&node| (node, nothing())).collect();
-        for lexemes in scopes.values() {
-            for (node, lexing, lexeme) in lexemes {
+        let mut taken: FxHashMap<NodeId, Taken> = FxHashMap::default();
+        for members in scopes.values() {
+            for (node, lexing, lexeme) in members {
                 if *lexing != Longest::Lazy && contexts.leaves.contains_key(node) {
-                    taken.insert(*node, taken_after(lexeme, *node, lexemes, &first)?);
+                    let of = Taken::new(precision, lexeme, *node, members, &first);
+                    taken.insert(*node, of);
                 }
             }
         }
@@ -82,8 +91,14 @@ impl Swallowing {
         loop {
             contexts.begin(&first);
             let before = swallowing.lexemes.len();
-            for (node, symbol) in &contexts.leaves {
-                if taken[node].iter().any(|taken| contexts.may_be_within(*symbol, taken)) {
+            for (node, &symbol) in &contexts.leaves {
+                let is_within = |set: &ByteSet| contexts.may_be_within(symbol, set);
+                let consumed = match taken.get_mut(node) {
+                    _ if swallowing.has(*node) => false,
+                    Some(taken) => taken.is_any(is_within)?,
+                    None => is_within(&ByteSet::EMPTY),
+                };
+                if consumed {
                     swallowing.lexemes.insert(*node);
                 }
             }
@@ -101,6 +116,7 @@ impl Swallowing {
     /// Those of a grammar whose order of lexemes is unknown. If lexemes continue only with bytes
     /// that no lexeme starts with, nothing is consumed; otherwise every lexeme may be.
     fn whatever_follows(
+        precision: Precision,
         scopes: &FxHashMap<ScopeId, Vec<Longer>>,
         first: &FxHashMap<NodeId, FirstBytes>,
     ) -> Result<Self, LimitExceeded> {
@@ -111,9 +127,9 @@ impl Swallowing {
         for lexemes in scopes.values() {
             for (node, lexing, lexeme) in lexemes {
                 if *lexing != Longest::Lazy {
-                    let taken = taken_after(lexeme, *node, lexemes, first)?;
-                    let apart = |set: &ByteSet| !set.iter().any(|byte| begins.contains(byte));
-                    is_safe &= taken.iter().all(apart);
+                    let meets = |set: &ByteSet| !set.intersection(&begins).is_empty();
+                    let mut taken = Taken::new(precision, lexeme, *node, lexemes, first);
+                    is_safe &= !taken.is_any(meets)?;
                 }
             }
         }
@@ -124,23 +140,96 @@ impl Swallowing {
 
 type Longer = (NodeId, Longest, Arc<Lexeme>);
 
-/// For each state in which a lexeme may end, the bytes that continue some lexeme of its scope. They
-/// are stored as distinct sets, which are far fewer than states.
-fn taken_after(
-    lexeme: &Lexeme,
-    node: NodeId,
-    scope: &[Longer],
-    first: &FxHashMap<NodeId, FirstBytes>,
-) -> Result<FxHashSet<ByteSet>, LimitExceeded> {
-    let mut taken: FxHashMap<LexState, ByteSet> = FxHashMap::default();
-    for (other, _, beside) in scope {
-        let apart = |byte: u8| !first[other].bytes.contains(byte);
-        if !first[&node].bytes.iter().all(apart) {
-            going_on_beside(lexeme, beside, &mut taken)?;
-        }
+/// For each state in which a lexeme may end, the bytes that continue some lexeme of its scope.
+///
+/// Most grammars need no state: what can follow does not occur in any lexeme that competes. So the
+/// sets begin as the bytes that occur in those, and only where that does not exclude a dead end are
+/// lexemes run side by side, which builds all of their states.
+struct Taken<'l> {
+    ending: &'l Lexeme,
+    /// The lexemes of the scope that may begin as this one does, with a superset of their bytes;
+    /// those of the fewest bytes come first.
+    beside: Vec<(&'l Lexeme, ByteSet)>,
+    /// The distinct sets, which are far fewer than states.
+    sets: FxHashSet<ByteSet>,
+    precision: Precision,
+}
+
+/// How sets of bytes were found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Precision {
+    /// As all bytes of all lexemes beside.
+    Alphabets,
+    /// As all bytes of some, and with the states of the others.
+    Mixed,
+    States,
+}
+
+impl<'l> Taken<'l> {
+    fn new(
+        precision: Precision,
+        ending: &'l Lexeme,
+        node: NodeId,
+        scope: &'l [Longer],
+        first: &FxHashMap<NodeId, FirstBytes>,
+    ) -> Self {
+        let begins = first[&node].bytes;
+        let compete = |other: &&Longer| !first[&other.0].bytes.intersection(&begins).is_empty();
+        let competing = scope.iter().filter(compete);
+        let mut beside: Vec<(&Lexeme, ByteSet)> =
+            competing.map(|(.., lexeme)| (&**lexeme, lexeme.alphabet())).collect();
+        beside.sort_by_key(|(_, alphabet)| alphabet.len());
+        let all = match precision {
+            Precision::Alphabets => {
+                beside.iter().fold(ByteSet::EMPTY, |all, (_, bytes)| all.union(bytes))
+            }
+            _ => ByteSet::range(0, 255),
+        };
+        Self { ending, beside, sets: FxHashSet::from_iter([all]), precision }
     }
-    // Even if nothing is consumed, some continuation is required.
-    Ok(taken.into_values().chain([ByteSet::EMPTY]).collect())
+
+    /// Whether a property holds for the set of any state. It holds for all supersets of a set for
+    /// which it holds.
+    fn is_any(&mut self, holds: impl Fn(&ByteSet) -> bool) -> Result<bool, LimitExceeded> {
+        while self.sets.iter().any(&holds) {
+            let alphabets = match self.precision {
+                Precision::Alphabets => self.harmless(&holds),
+                Precision::Mixed => (ByteSet::EMPTY, 0),
+                Precision::States => return Ok(true),
+            };
+            self.precision = match alphabets {
+                (_, 0) => Precision::States,
+                _ => Precision::Mixed,
+            };
+            self.run_beside(alphabets)?;
+        }
+        Ok(false)
+    }
+
+    /// How many of the first lexemes, and all of their bytes together, do not have the property.
+    fn harmless(&self, holds: impl Fn(&ByteSet) -> bool) -> (ByteSet, usize) {
+        let mut all = ByteSet::EMPTY;
+        for (place, (_, alphabet)) in self.beside.iter().enumerate() {
+            let more = all.union(alphabet);
+            if (place == 0 || more != all) && holds(&more) {
+                return (all, place);
+            }
+            all = more;
+        }
+        (all, self.beside.len())
+    }
+
+    /// Finds the sets with the bytes of some lexemes, and the states of the others.
+    fn run_beside(&mut self, (bytes, count): (ByteSet, usize)) -> Result<(), LimitExceeded> {
+        let mut taken: FxHashMap<LexState, ByteSet> = FxHashMap::default();
+        for (lexeme, _) in &self.beside[count..] {
+            going_on_beside(self.ending, lexeme, &mut taken)?;
+        }
+        // Even if nothing is consumed, some continuation is required.
+        let sets = taken.into_values().map(|set| set.union(&bytes)).chain([bytes]);
+        self.sets = sets.collect();
+        Ok(())
+    }
 }
 
 /// Adds to each state in which the first lexeme may end the bytes that continue the second one

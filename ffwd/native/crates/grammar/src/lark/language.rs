@@ -29,6 +29,8 @@ pub(super) struct Languages<'t> {
     bytes: usize,
     /// Equal patterns are read once.
     patterns: FxHashMap<(&'t str, &'t str), Language>,
+    /// Characters in either case.
+    folded: FxHashMap<char, Ast>,
 }
 
 impl<'t> Languages<'t> {
@@ -60,10 +62,25 @@ impl<'t> Languages<'t> {
         if !ignore_case {
             return self.simple(at, Ast::literal(text));
         }
-        let pattern = format!("(?i){}", regex_syntax::escape(text));
-        let ast = rust_dialect::anchored(&pattern)
-            .map_err(|error| Fault::pattern(at, "", usize::MAX, &error))?;
-        self.simple(at, ast)
+        let mut characters = Vec::with_capacity(text.len());
+        for character in text.chars() {
+            let known = self.folded.get(&character).cloned();
+            characters.push(match known {
+                Some(known) => known,
+                None => {
+                    let pattern =
+                        format!("(?i){}", regex_syntax::escape(character.encode_utf8(&mut [0; 4])));
+                    let ast = rust_dialect::anchored(&pattern)
+                        .map_err(|error| Fault::pattern(at, "", usize::MAX, &error))?;
+                    self.folded.insert(character, ast.clone());
+                    ast
+                }
+            });
+        }
+        if characters.iter().all(|ast| matches!(ast, Ast::Literal(_))) {
+            return self.simple(at, Ast::literal(text));
+        }
+        self.simple(at, Ast::concat(characters))
     }
 
     pub fn range(&mut self, at: usize, first: char, last: char) -> Result<Language, Fault> {
@@ -149,7 +166,7 @@ impl<'t> Languages<'t> {
 /// Word boundaries and line anchors depend on the text around a lexeme, which a lexer does not see.
 fn refuse_looks(at: usize, pattern: &str, flags: &str) -> Result<(), Fault> {
     let boundary = ["\\b", "\\B", "\\<", "\\>"].iter().filter_map(|sign| pattern.find(sign)).min();
-    if boundary.is_none() && !flags.contains('m') && !pattern.contains("(?") {
+    if boundary.is_none() && !flags.contains('m') && !may_set_multi_line(pattern) {
         return Ok(());
     }
     let mut parser = regex_syntax::ParserBuilder::new()
@@ -173,6 +190,14 @@ fn refuse_looks(at: usize, pattern: &str, flags: &str) -> Result<(), Fault> {
         return Err(Fault::unsupported(at, "multi-line anchor", message));
     }
     Ok(())
+}
+
+/// Whether a group of a pattern may set the flag `m`.
+fn may_set_multi_line(pattern: &str) -> bool {
+    pattern.split("(?").skip(1).any(|group| {
+        let flags = group.chars().take_while(|&sign| sign.is_ascii_alphabetic() || sign == '-');
+        flags.into_iter().any(|flag| flag == 'm')
+    })
 }
 
 /// How deeply the language of a pattern nests; patterns do not nest deeply.

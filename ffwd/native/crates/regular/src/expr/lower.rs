@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
+use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
 use super::byte_set::ByteSet;
@@ -236,14 +236,12 @@ impl<'s> Lowering<'s> {
     }
 
     fn utf8_class(&mut self, ranges: &[(u32, u32)]) -> Result<ExprId, LimitExceeded> {
-        let mut sequences: Vec<Vec<Utf8Range>> = Vec::new();
+        let mut sequences: Vec<Utf8Sequence> = Vec::new();
         for &(low, high) in ranges {
             let (Some(low), Some(high)) = (char::from_u32(low), char::from_u32(high)) else {
                 continue;
             };
-            for sequence in Utf8Sequences::new(low, high) {
-                sequences.push(sequence.as_slice().to_vec());
-            }
+            sequences.extend(Utf8Sequences::new(low, high));
         }
         self.utf8_tails(&sequences, 0)
     }
@@ -252,17 +250,17 @@ impl<'s> Lowering<'s> {
     /// sequences that share a first byte share the whole first range.
     fn utf8_tails(
         &mut self,
-        sequences: &[Vec<Utf8Range>],
+        sequences: &[Utf8Sequence],
         depth: usize,
     ) -> Result<ExprId, LimitExceeded> {
         let mut by_tail: Vec<(ExprId, ByteSet)> = Vec::new();
         let mut start = 0;
         while start < sequences.len() {
-            let Some(&first) = sequences[start].get(depth) else {
+            let Some(&first) = sequences[start].as_slice().get(depth) else {
                 return Ok(ExprId::EPSILON);
             };
             let mut end = start + 1;
-            while end < sequences.len() && sequences[end].get(depth) == Some(&first) {
+            while end < sequences.len() && sequences[end].as_slice().get(depth) == Some(&first) {
                 end += 1;
             }
             let tail = self.utf8_tails(&sequences[start..end], depth + 1)?;

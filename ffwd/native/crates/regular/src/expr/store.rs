@@ -187,7 +187,12 @@ impl ExprStore {
 
     /// Whether its strings may have an ASCII byte.
     pub fn may_have(&self, id: ExprId, byte: u8) -> bool {
-        byte.is_ascii() && self.facts[id.index()].may_have >> byte & 1 == 1
+        byte.is_ascii() && self.may_have_ascii(id) >> byte & 1 == 1
+    }
+
+    /// The ASCII bytes that its strings can have, as bits.
+    pub fn may_have_ascii(&self, id: ExprId) -> u128 {
+        self.facts[id.index()].may_have
     }
 
     /// Whether a repetition in it counts, other than under a complement or a condition.

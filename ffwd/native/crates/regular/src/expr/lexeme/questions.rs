@@ -2,6 +2,7 @@
 
 use super::Builder;
 use super::{FreeText, LexState, Lexeme, Residuals, StateKey, Verdict};
+use crate::expr::byte_set::ByteSet;
 use crate::expr::listed::Listed;
 use crate::expr::lower::Spelling;
 use crate::expr::relax::{decides_alike, relax, Limits};
@@ -91,6 +92,19 @@ impl Lexeme {
         let StateKey::Inside(residuals) = &self.data(state).key else { return true };
         let builder = self.builder.lock();
         residuals.iter().any(|&(_, residual)| builder.store.may_have(residual, byte))
+    }
+
+    /// Returns the bytes that can occur in a text of the lexeme, and possibly others.
+    pub fn alphabet(&self) -> ByteSet {
+        let StateKey::Inside(residuals) = &self.data(self.inside).key else { return ByteSet::ALL };
+        let store = &self.builder.lock().store;
+        let bytes = |residual: ExprId| store.may_have_ascii(residual);
+        let ascii = residuals.iter().fold(0, |all, &(_, residual)| all | bytes(residual));
+        match self.spec.spelling {
+            Spelling::Utf8 => ByteSet::of_ascii(ascii).union(&ByteSet::range(0x80, 0xFF)),
+            // Quotes are no part of the language.
+            Spelling::JsonString => ByteSet::ALL,
+        }
     }
 
     /// The expression of a state inside a JSON string that has one language.
