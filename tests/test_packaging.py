@@ -61,13 +61,13 @@ def files_to_ship() -> set[str]:
     return found
 
 
-def python(code: str, *, cwd: Path, paths: tuple[Path, ...] = ()) -> str:
+def python(code: str, *options: str, cwd: Path, paths: tuple[Path, ...] = ()) -> str:
     """What a fresh interpreter prints."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if paths:
         environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, *options, "-c", code],
         cwd=cwd,
         env=environment,
         capture_output=True,
@@ -209,6 +209,24 @@ def test_the_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> 
     trial = (ROOT / ".ci/try_wheel.py").read_text(encoding="utf-8")
     code = f"__file__ = {str(ROOT / '.ci/try_wheel.py')!r}\n{trial}"
     assert "100 documents" in python(code, cwd=tmp_path, paths=(tmp_path,))
+
+
+def test_maskbench_of_a_checkout_takes_the_installed_package(wheel: Path, tmp_path: Path) -> None:
+    """Where the checkout's sources are not compiled; and says so where nothing is installed."""
+    installed, checkout = tmp_path / "installed", tmp_path / "checkout"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    shutil.copytree(
+        ROOT / "ffwd", checkout / "ffwd", ignore=shutil.ignore_patterns("native", "_native.*[!i]")
+    )
+    shutil.copytree(ROOT / "maskbench", checkout / "maskbench")
+    code = "import maskbench.engines.ffwd, ffwd\nprint(ffwd._native.__file__)"
+    found = python(code, cwd=checkout, paths=(installed,))
+    assert Path(found.strip()).parent == installed / "ffwd"
+    code = "try:\n    import maskbench\nexcept ModuleNotFoundError as error:\n    print(error)"
+    # Without the packages that are installed for this interpreter.
+    said = python(code, "-S", cwd=checkout)
+    assert "are not compiled: run `pip install ffwd`" in said
 
 
 OPTIONAL = ("torch", "transformers", "tokenizers", "llguidance", "xgrammar", "jsonschema_rs")

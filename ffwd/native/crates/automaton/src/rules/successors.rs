@@ -7,7 +7,7 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_grammar::symbols::{Symbol, SymbolId, Symbols};
 use ffwd_grammar::NodeId;
 use ffwd_regular::expr::lexeme::after_value;
-use ffwd_regular::expr::{ByteSet, LexState, Lexeme, LexemeSpec, LexemeStore, Spelling};
+use ffwd_regular::expr::{ByteSet, LexState, Lexeme, LexemeStore};
 
 /// The first bytes of a JSON value, or of the white space before it.
 const JSON: &[u8] = b" \t\n\r\"-0123456789[{tfn";
@@ -68,10 +68,7 @@ pub(crate) fn first_bytes(
             Leaf::Json(_) => begins.json = true,
             Leaf::Tokens(_) => begins.token = true,
             Leaf::Lexeme { language, .. } => {
-                let lexeme = lexemes.get(&LexemeSpec::new(Spelling::Utf8, [language.clone()]))?;
-                if lexeme.is_alive() {
-                    begins.bytes = going_on(&lexeme, lexeme.start())?;
-                }
+                begins.bytes = lexemes.outline(language)?.first;
             }
         }
         first.insert(node, begins);

@@ -8,7 +8,6 @@
 //! tokens, are as safe as what follows them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +17,8 @@ use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
 use ffwd_grammar::symbols::Symbols;
 use ffwd_grammar::{Lexing, Longest, NodeId, ScopeId};
-use ffwd_regular::expr::{ByteSet, LexState, Lexeme, LexemeSpec, LexemeStore, Spelling};
+use ffwd_regular::expr::{ByteSet, LexState, Lexeme, LexemeSpec, LexemeStore, Outline, Spelling};
+use ffwd_regular::regex::Ast;
 
 /// How many pairs of states of two lexemes are examined; beyond these any byte counts as a
 /// continuation.
@@ -59,14 +59,15 @@ impl Swallowing {
         lexemes: &LexemeStore,
     ) -> Result<Self, LimitExceeded> {
         let mut swallowing = Self::default();
-        let mut scopes: FxHashMap<ScopeId, Vec<Longer>> = FxHashMap::default();
+        let mut scopes: FxHashMap<ScopeId, Vec<Member>> = FxHashMap::default();
         for (&node, leaf) in leaves {
             let Leaf::Lexeme { language, lexing: Lexing::Longest { scope, lexing } } = leaf else {
                 continue;
             };
-            let lexeme = lexemes.get(&LexemeSpec::new(Spelling::Utf8, [language.clone()]))?;
-            if lexeme.is_alive() {
-                scopes.entry(*scope).or_default().push((node, *lexing, lexeme));
+            let Outline { alive, alphabet, .. } = lexemes.outline(language)?;
+            if alive {
+                let member = Member { node, lexing: *lexing, language, alphabet };
+                scopes.entry(*scope).or_default().push(member);
             }
         }
         if scopes.is_empty() {
@@ -74,16 +75,16 @@ impl Swallowing {
         }
         let mut first = first_bytes(leaves, lexemes)?;
         if symbols.has_values() {
-            return Self::whatever_follows(precision, &scopes, &first);
+            return Self::whatever_follows(precision, &scopes, &first, lexemes);
         }
         let mut contexts = Contexts::of(symbols);
         // All leaves need a continuation; only lexemes that end at their longest match consume any.
         let mut taken: FxHashMap<NodeId, Taken> = FxHashMap::default();
         for members in scopes.values() {
-            for (node, lexing, lexeme) in members {
-                if *lexing != Longest::Lazy && contexts.leaves.contains_key(node) {
-                    let of = Taken::new(precision, lexeme, *node, members, &first);
-                    taken.insert(*node, of);
+            for member in members {
+                if member.lexing != Longest::Lazy && contexts.leaves.contains_key(&member.node) {
+                    let of = Taken::new(precision, lexemes, member, members, &first);
+                    taken.insert(member.node, of);
                 }
             }
         }
@@ -117,28 +118,36 @@ impl Swallowing {
     /// that no lexeme starts with, nothing is consumed; otherwise every lexeme may be.
     fn whatever_follows(
         precision: Precision,
-        scopes: &FxHashMap<ScopeId, Vec<Longer>>,
+        scopes: &FxHashMap<ScopeId, Vec<Member>>,
         first: &FxHashMap<NodeId, FirstBytes>,
+        lexemes: &LexemeStore,
     ) -> Result<Self, LimitExceeded> {
         let mut begins = FirstBytes::default();
         first.values().for_each(|&first| begins.join(first));
         let begins = begins.all();
         let mut is_safe = true;
-        for lexemes in scopes.values() {
-            for (node, lexing, lexeme) in lexemes {
-                if *lexing != Longest::Lazy {
+        for members in scopes.values() {
+            for member in members {
+                if member.lexing != Longest::Lazy {
                     let meets = |set: &ByteSet| !set.intersection(&begins).is_empty();
-                    let mut taken = Taken::new(precision, lexeme, *node, lexemes, first);
+                    let mut taken = Taken::new(precision, lexemes, member, members, first);
                     is_safe &= !taken.is_any(meets)?;
                 }
             }
         }
-        let all = scopes.values().flatten().map(|(node, ..)| *node);
+        let all = scopes.values().flatten().map(|member| member.node);
         Ok(Self { lexemes: all.filter(|_| !is_safe).collect() })
     }
 }
 
-type Longer = (NodeId, Longest, Arc<Lexeme>);
+/// A lexeme of a scope that ends at its longest match.
+struct Member<'l> {
+    node: NodeId,
+    lexing: Longest,
+    language: &'l Ast,
+    /// The bytes of its texts, and possibly others.
+    alphabet: ByteSet,
+}
 
 /// For each state in which a lexeme may end, the bytes that continue some lexeme of its scope.
 ///
@@ -146,10 +155,11 @@ type Longer = (NodeId, Longest, Arc<Lexeme>);
 /// sets begin as the bytes that occur in those, and only where that does not exclude a dead end are
 /// lexemes run side by side, which builds all of their states.
 struct Taken<'l> {
-    ending: &'l Lexeme,
-    /// The lexemes of the scope that may begin as this one does, with a superset of their bytes;
-    /// those of the fewest bytes come first.
-    beside: Vec<(&'l Lexeme, ByteSet)>,
+    lexemes: &'l LexemeStore,
+    ending: &'l Member<'l>,
+    /// The lexemes of the scope that may begin as this one does; those of the fewest bytes come
+    /// first.
+    beside: Vec<&'l Member<'l>>,
     /// The distinct sets, which are far fewer than states.
     sets: FxHashSet<ByteSet>,
     precision: Precision,
@@ -168,24 +178,22 @@ pub(super) enum Precision {
 impl<'l> Taken<'l> {
     fn new(
         precision: Precision,
-        ending: &'l Lexeme,
-        node: NodeId,
-        scope: &'l [Longer],
+        lexemes: &'l LexemeStore,
+        ending: &'l Member<'l>,
+        scope: &'l [Member<'l>],
         first: &FxHashMap<NodeId, FirstBytes>,
     ) -> Self {
-        let begins = first[&node].bytes;
-        let compete = |other: &&Longer| !first[&other.0].bytes.intersection(&begins).is_empty();
-        let competing = scope.iter().filter(compete);
-        let mut beside: Vec<(&Lexeme, ByteSet)> =
-            competing.map(|(.., lexeme)| (&**lexeme, lexeme.alphabet())).collect();
-        beside.sort_by_key(|(_, alphabet)| alphabet.len());
+        let begins = first[&ending.node].bytes;
+        let compete = |other: &&Member| !first[&other.node].bytes.intersection(&begins).is_empty();
+        let mut beside: Vec<&Member> = scope.iter().filter(compete).collect();
+        beside.sort_by_key(|member| member.alphabet.len());
         let all = match precision {
             Precision::Alphabets => {
-                beside.iter().fold(ByteSet::EMPTY, |all, (_, bytes)| all.union(bytes))
+                beside.iter().fold(ByteSet::EMPTY, |all, member| all.union(&member.alphabet))
             }
             _ => ByteSet::range(0, 255),
         };
-        Self { ending, beside, sets: FxHashSet::from_iter([all]), precision }
+        Self { lexemes, ending, beside, sets: FxHashSet::from_iter([all]), precision }
     }
 
     /// Whether a property holds for the set of any state. It holds for all supersets of a set for
@@ -209,8 +217,8 @@ impl<'l> Taken<'l> {
     /// How many of the first lexemes, and all of their bytes together, do not have the property.
     fn harmless(&self, holds: impl Fn(&ByteSet) -> bool) -> (ByteSet, usize) {
         let mut all = ByteSet::EMPTY;
-        for (place, (_, alphabet)) in self.beside.iter().enumerate() {
-            let more = all.union(alphabet);
+        for (place, member) in self.beside.iter().enumerate() {
+            let more = all.union(&member.alphabet);
             if (place == 0 || more != all) && holds(&more) {
                 return (all, place);
             }
@@ -222,8 +230,12 @@ impl<'l> Taken<'l> {
     /// Finds the sets with the bytes of some lexemes, and the states of the others.
     fn run_beside(&mut self, (bytes, count): (ByteSet, usize)) -> Result<(), LimitExceeded> {
         let mut taken: FxHashMap<LexState, ByteSet> = FxHashMap::default();
-        for (lexeme, _) in &self.beside[count..] {
-            going_on_beside(self.ending, lexeme, &mut taken)?;
+        let lexeme = |member: &Member| {
+            self.lexemes.get(&LexemeSpec::new(Spelling::Utf8, [member.language.clone()]))
+        };
+        let ending = lexeme(self.ending)?;
+        for member in &self.beside[count..] {
+            going_on_beside(&ending, &*lexeme(member)?, &mut taken)?;
         }
         // Even if nothing is consumed, some continuation is required.
         let sets = taken.into_values().map(|set| set.union(&bytes)).chain([bytes]);

@@ -14,9 +14,8 @@ use ffwd_grammar::{Grammar, Node, NodeId, RuleId};
 use ffwd_regular::expr::LexemeStore;
 use ffwd_regular::regex::rust_dialect::anchored;
 
-const TERMINALS: [&str; 12] = [
-    "a", "b", "ab", "a+", "[ab]+", "b*a", "(ab)+", "[a-c]{2}", "c", "[^a]", "\\p{L}+", "-?[0-9]+",
-];
+const TERMINALS: [&str; 12] =
+    ["a", "b", "ab", "a+", "[ab]+", "b*a", "(ab)+", "[a-c]{2}", "c", "[^a]", "\\p{L}+", "-?[0-9]+"];
 
 /// A grammar of terminals in one scope, some of them ignored or lazy.
 fn drawn(random: &mut TestRng) -> Grammar {
@@ -24,7 +23,7 @@ fn drawn(random: &mut TestRng) -> Grammar {
     let scope = grammar.add_scope();
     let rules: Vec<RuleId> =
         (0..3).map(|at| grammar.declare(&format!("r{at}"), None).unwrap()).collect();
-    let mut terminal = |grammar: &mut Grammar, random: &mut TestRng| {
+    let terminal = |grammar: &mut Grammar, random: &mut TestRng| {
         let language = anchored(TERMINALS[random.random_range(0..TERMINALS.len())]).unwrap();
         grammar.terminal(language, scope, random.random_bool(0.1)).unwrap()
     };

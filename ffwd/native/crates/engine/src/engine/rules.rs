@@ -17,7 +17,7 @@ use ffwd_grammar::{
     Live, Node, NodeId, Span, TokenItem, TokenSet,
 };
 use ffwd_json_schema::{Parsing, SchemaError, SchemaSet};
-use ffwd_regular::expr::{LexemeSpec, Spelling};
+use ffwd_regular::expr::Outline;
 use ffwd_regular::regex::Ast;
 
 /// All options of the JSON values of a grammar. Each is a field of one of the two, with its default.
@@ -96,20 +96,15 @@ impl Engine {
         };
         let expanded = Graph::expanded(&shared, expansion, |node| match grammar.node(node) {
             Node::Lexeme(lexeme) => {
-                let spec = LexemeSpec::new(Spelling::Utf8, [lexeme.language.clone()]);
-                let known = self.lexemes.get(&spec).map_err(at(node))?;
-                let nullable = known.is_alive() && known.start().accepts();
+                let Outline { mut alive, nullable, .. } =
+                    self.lexemes.outline(&lexeme.language).map_err(at(node))?;
                 let language = match nullable {
                     true => without_empty(&lexeme.language),
                     false => lexeme.language.clone(),
                 };
-                let alive = match nullable {
-                    true => {
-                        let spec = LexemeSpec::new(Spelling::Utf8, [language.clone()]);
-                        self.lexemes.get(&spec).map_err(at(node))?.is_alive()
-                    }
-                    false => known.is_alive(),
-                };
+                if nullable {
+                    alive = self.lexemes.outline(&language).map_err(at(node))?.alive;
+                }
                 leaves.insert(node, Leaf::Lexeme { language, lexing: lexeme.lexing });
                 Ok(LeafFacts { alive, nullable })
             }

@@ -14,6 +14,7 @@
 //! * [`lexeme`] a lazily determinised automaton, shared by every grammar that uses the same text
 //! * `relax` expressions without the counters that no token can exhaust
 //! * `lexeme_store` the shared lexemes, under a byte budget
+//! * `outline` what a language is known to be without any state
 //! * [`texts`] how many texts a lexeme still allows, and which ones if they are few
 
 mod byte_set;
@@ -26,6 +27,7 @@ mod lexeme_store;
 mod listed;
 mod lookaround;
 mod lower;
+mod outline;
 mod relax;
 mod simplify;
 mod store;
@@ -40,4 +42,5 @@ pub use lexeme::{LexState, Lexeme, LexemeSpec, Spelling, Verdict};
 pub use lexeme_store::LexemeStore;
 pub use listed::{Listed, Span, TextTable};
 pub use lower::spell;
+pub use outline::Outline;
 pub use store::ExprId;

@@ -322,7 +322,8 @@ impl Lexeme {
         self.start
     }
 
-    fn first_bytes(&self) -> Result<ByteSet, LimitExceeded> {
+    /// The bytes that begin a text.
+    pub(crate) fn first_bytes(&self) -> Result<ByteSet, LimitExceeded> {
         let mut bytes = ByteSet::EMPTY;
         for byte in 0..=255u8 {
             if self.next(self.start, byte)?.is_some() {
