@@ -59,6 +59,14 @@ def test_the_snippets_of_a_page_run(
     run("\n".join(snippets(page)), model_folder, monkeypatch)
 
 
+def test_every_page_of_the_reference_has_an_example_that_runs() -> None:
+    """But for the list of them."""
+    pages = [page for page in PAGES if named(page).startswith("reference/")]
+    assert len(pages) > 5
+    without = [named(page) for page in pages if not any(snippets(page))]
+    assert without == ["reference/index.md"]
+
+
 def test_what_is_not_run_says_why() -> None:
     """In words that a reader sees, and it is run nowhere else."""
     reasons = [
