@@ -54,7 +54,9 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="ffwd/play",
         eager=frozenset({"ffwd", "numpy"}),
         lazy=frozenset({"ffwd.adapters.transformers", "torch", "transformers"})
-        | {"llguidance", "xgrammar"},
+        | {"llguidance", "xgrammar"}
+        # The widget of notebooks.
+        | {"anywidget"},
         public_only=False,
     ),
     # One file: what generates is named, for type checkers, and loaded when it is called.

@@ -10,6 +10,7 @@ import multiprocessing
 import threading
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,14 @@ class Comparison:
             CancellationError: It was cancelled.
 
         """
+        source = None if tokens.source == BYTES else tokens.source
+        if source is not None and not Path(source).exists():
+            raise PlayError(
+                "other engines read a tokenizer from its path, and this one has none: choose one "
+                "by its path"
+            )
         with self._lock:
             connection = self._started()
-            source = None if tokens.source == BYTES else tokens.source
             asked = {"state": state.data(), "tokenizer": source}
             try:
                 connection.send_bytes(json.dumps(asked).encode())

@@ -41,7 +41,8 @@ class Generating:
         The answer has the whole `text`, its `tokens` if they have exactly that text, and counters.
 
         Raises:
-            PlayError: torch or transformers is not installed.
+            ImportError: torch or transformers is not installed.
+            PlayError: The model cannot continue a text.
             ModelError: The directory has no model that can be used.
             ChatError: The grammar rejects the text before the cursor.
             BudgetError: No text ends within the state's `max_tokens`.
@@ -53,14 +54,10 @@ class Generating:
 
     def _load(self) -> tuple[ChatModel, Tokenizer]:
         if self._loaded is None:
-            try:
-                from transformers.utils.logging import disable_progress_bar
+            from transformers.utils.logging import disable_progress_bar
 
-                from ffwd.adapters.transformers import ChatModel, load_local
-            except ImportError as error:
-                raise PlayError(
-                    f"{error.name} is not installed: pip install 'ffwd[transformers]'"
-                ) from error
+            from ffwd.adapters.transformers import ChatModel, load_local
+
             # Its bar would be drawn without a terminal, too.
             disable_progress_bar()
             # A model as small as that in the box is slower on an accelerator.

@@ -38,6 +38,8 @@ const Panels = (() => {
     return h("li", { className: one.severity }, ...place, one.message);
   }
 
+  const REFUSALS = { grammar: "The grammar is refused.", text: "The text cannot be followed.", other: "Nothing can be shown." };
+
   /* The verdict on the grammar, its problems in the margin and below, and the keywords of a schema. */
   function drawGrammar(error, report, compileTime) {
     const problems = [];
@@ -54,7 +56,8 @@ const Panels = (() => {
     const verdict = byId("verdict");
     const bad = problems.some((one) => one.severity === "error");
     verdict.className = `verdict ${bad ? "bad" : "good"}`;
-    verdict.textContent = bad ? "The grammar is refused." : `The grammar is good: compiled in ${time(compileTime)}.`;
+    if (error) verdict.textContent = REFUSALS[error.about] || REFUSALS.other;
+    else verdict.textContent = bad ? REFUSALS.grammar : `The grammar is good: compiled in ${time(compileTime)}.`;
     const more = (report && report.more_problems) || 0;
     byId("problems").replaceChildren(...problems.map(problem), ...(more ? [h("li", {}, `and ${number(more)} more`)] : []));
     const fidelity = byId("fidelity");
@@ -83,11 +86,11 @@ const Panels = (() => {
   }
 
   /* What follows at the cursor. */
-  function drawCursor(cursor, before, append) {
+  function drawCursor(cursor, before, append, error) {
     const panel = byId("cursor");
     const held = panel.contains(document.activeElement);
     if (cursor === null || cursor.refused) {
-      panel.replaceChildren(h("p", {}, cursor === null ? "The grammar is refused." : "The text before the cursor is refused."));
+      panel.replaceChildren(h("p", {}, cursor === null ? REFUSALS[error.about] || REFUSALS.other : "The text before the cursor is refused."));
       return;
     }
     const list = (items, more) => h("ul", { className: "problems" }, items, more ? h("li", { className: "soft" }, `and ${number(more)} more`) : null);

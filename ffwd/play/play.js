@@ -28,7 +28,7 @@
 
   async function send(request, signal) {
     if (framed) {
-      const id = (lastId += 1);
+      const id = `${tab}:${(lastId += 1)}`;
       return new Promise((resolve) => {
         waiting.set(id, resolve);
         window.parent.postMessage({ ffwd: id, request }, "*");
@@ -183,7 +183,7 @@
     if (error) {
       look = null;
       Editors.drawTokens([], null);
-      Panels.drawCursor(null, null, append);
+      Panels.drawCursor(null, null, append, error);
       byId("reading").textContent = "";
       byId("refusal").replaceChildren();
     } else {

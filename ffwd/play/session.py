@@ -22,7 +22,7 @@ from ffwd.play.generating import Generating
 from ffwd.play.looking import Look
 from ffwd.play.schema import GRAMMAR, STATE, check
 from ffwd.play.state import State, source_of
-from ffwd.sources import LANGUAGES, NamedTokens, SourceText, keywords, unused
+from ffwd.sources import LANGUAGES, NamedTokens, SourceText, keywords, missing_package, unused
 from ffwd.tokenizer import TokenizerNotFoundError
 
 LIMITS = Limits(compile_seconds=5.0, call_seconds=2.0)
@@ -104,13 +104,16 @@ class Session:
             "open": self._open,
         }
 
+    def __repr__(self) -> str:
+        return f"Session({self._state['grammar']['language']!r}, {self._state['tokenizer']!r})"
+
     def answer(self, request: Any) -> dict[str, Any]:
         """Return the answer to a request, both as JSON.
 
         A request has a `kind`, the `tab` that it comes from and what the kind needs. A request
         cancels an unfinished one of the same kind and tab. `{"kind": "cancel", "of": kind}` only
         cancels. An error is an answer: `{"error": {"type", "message", …}}`, with `line` and
-        `column` where it has a position in the grammar.
+        `column` if it has a position in the grammar, and `about`: `"grammar"` or `"text"`.
         """
         try:
             kind, tab = _kind(request, self._answers)
@@ -123,6 +126,11 @@ class Session:
             return {"error": error.data}
         except FfwdError as error:
             return {"error": error_data(error)}
+        except ImportError as error:
+            message = missing_package(error)
+            if message is None:
+                raise
+            return {"error": {"type": "MissingPackage", "message": message}}
 
     def close(self) -> None:
         """Cancel what is running, and end the process of other engines."""
@@ -155,10 +163,7 @@ class Session:
     # ------------------------------------------------------------------------------ the answers
 
     def _hello(self, request: dict[str, Any], cancellation: Cancellation) -> dict[str, Any]:
-        known = {
-            BOX: f"the model in the box ({self._tokens(BOX).vocabulary.vocab_size:,} tokens)",
-            BYTES: "each byte a token",
-        }
+        known = {BOX: "the model in the box", BYTES: "each byte a token"}
         names = dict(self._tokenizers)
         return {
             "version": ffwd.__version__,
@@ -194,7 +199,7 @@ class Session:
         def look() -> dict[str, Any]:
             return Look(compiled, tokens, source, cancellation).at(state)
 
-        return {"compile_us": seconds * 1e6, **_placed(source, look)}
+        return {"compile_us": seconds * 1e6, **_placed(source, look, "text")}
 
     def _documents(self, request: dict[str, Any], cancellation: Cancellation) -> dict[str, Any]:
         """Return random documents of the grammar, each with its cost."""
@@ -220,7 +225,7 @@ class Session:
     def _generate(self, request: dict[str, Any], cancellation: Cancellation) -> dict[str, Any]:
         """Return what a model writes after the text before the cursor."""
         state, source, _ = self._read(request)
-        found = _placed(source, lambda: self._generating.write(state, source, cancellation))
+        found = _placed(source, lambda: self._generating.write(state, source, cancellation), "text")
         name = self._generating.tokenizer
         if name not in self._tokenizers:
             self._load(name)
@@ -278,7 +283,7 @@ class Session:
             raise TokenizerNotFoundError(
                 f"there is no file or directory `{path[:200]}`: give the path of a tokenizer"
             )
-        self._tokenizers[path] = NamedTokens(path, local_files_only=True)
+        self._tokenizers[path] = NamedTokens.of(path)
         return path
 
     def _compile(
@@ -313,17 +318,17 @@ class Session:
 class _InGrammar(Exception):  # noqa: N818
     """An error of a grammar's text, which has its position."""
 
-    def __init__(self, error: FfwdError, source: SourceText) -> None:
+    def __init__(self, error: FfwdError, source: SourceText, about: str) -> None:
         super().__init__(str(error))
-        self.data = error_data(error, source)
+        self.data = {**error_data(error, source), "about": about}
 
 
-def _placed(source: SourceText, call: Callable[[], T]) -> T:
-    """Call a function whose errors are about a grammar."""
+def _placed(source: SourceText, call: Callable[[], T], about: str = "grammar") -> T:
+    """Call a function whose errors may have a position in a grammar."""
     try:
         return call()
     except FfwdError as error:
-        raise _InGrammar(error, source) from error
+        raise _InGrammar(error, source, about) from error
 
 
 def _kind(request: Any, known: dict[str, Any]) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 The command line and `ffwd play` share it.
 """
 
+from ffwd.sources.packages import missing_package as missing_package
 from ffwd.sources.places import caret as caret
 from ffwd.sources.places import line_and_column as line_and_column
 from ffwd.sources.places import locate as locate

@@ -5,9 +5,10 @@
     report.recordings[0].save("generation.html")
 
 `replay` makes one of a text, without a model, and a loop of one's own makes one with a `Recorder`.
-A recording shows itself in notebooks.
+A recording shows itself in notebooks, and `explore` is the page of `ffwd play` there.
 """
 
+from ffwd.view.explore import explore as explore
 from ffwd.view.recorder import MOST_CANDIDATES as MOST_CANDIDATES
 from ffwd.view.recorder import Recorder as Recorder
 from ffwd.view.recording import Allowed as Allowed

@@ -485,6 +485,7 @@ def test_a_server_that_ended_is_reported(browser, tmp_path):
         process.kill()
     put(browser, "text", "{")
     assert "ffwd play does not answer" in of(browser, "problems").text
+    assert of(browser, "verdict").text == of(browser, "cursor").text == "Nothing can be shown."
     assert value(browser, "text") == "{"
     # The browser itself notes the refused connection.
     assert all("ERR_CONNECTION_REFUSED" in entry["message"] for entry in browser.get_log("browser"))

@@ -1,6 +1,7 @@
 """From requests of the page to answers, without a server and a browser."""
 
 import json
+import sys
 import threading
 
 import jsonschema
@@ -75,7 +76,7 @@ def test_offsets_are_in_utf_16_units(session):
     with pytest.raises(ffwd.TextError):
         Units("\ud800")
     answer = session.answer({"kind": "look", "state": state('"\ud800', grammar="{}")})
-    assert answer["error"]["type"] == "TextError"
+    assert (answer["error"]["type"], answer["error"]["about"]) == ("TextError", "text")
 
 
 @pytest.mark.parametrize("text", ["", "aé€😀b", "😀😀", "plain"])
@@ -135,6 +136,7 @@ def test_errors_have_their_position(session, language, text, line, column):
     answer = session.answer({"kind": "look", "state": state(grammar=text, language=language)})
     error = answer["error"]
     assert (error["line"], error["column"]) == (line, column), error
+    assert error["about"] == "grammar"
 
 
 def test_keywords_are_reported_where_they_are(session):
@@ -191,6 +193,18 @@ def test_a_text_that_the_grammar_refuses_is_not_continued(session):
     assert answer["error"]["type"] == "PrefillError"
     none = session.answer({"kind": "generate", "state": state(max_tokens=2)})
     assert none["error"]["type"] == "BudgetError"
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    session = Session()
+    assert "error" not in session.answer({"kind": "hello"})
+    error = session.answer({"kind": "look", "state": state()})["error"]
+    assert error == {
+        "type": "MissingPackage",
+        "message": "tokenizers is not installed: pip install 'ffwd[tokenizers]'",
+    }
+    assert session.answer({"kind": "look", "state": state("{", tokenizer="bytes")})["tokens"]
 
 
 # ------------------------------------------------------------------------------- what is refused
