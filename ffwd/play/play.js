@@ -4,7 +4,7 @@
 (() => {
   const { byId, h } = Panels;
   const { grammar, text } = Editors;
-  const WAIT = 15, PATIENCE = 100;
+  const WAIT = 8, PATIENCE = 100;
   const tab = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-");
   // Fields of the grammar that the page has no control for.
   let others = { options: {}, registry: [] };
@@ -193,6 +193,15 @@
       Panels.drawText(answer, append);
       Panels.drawCursor(answer.cursor, state.cursor > 0 ? before(state.cursor) : null, append);
     }
+    drawGrammar();
+  }
+
+  /* The grammar's part is drawn again only if it says something else: a report may be long. */
+  let drawnOf = [];
+  function drawGrammar() {
+    const of = [JSON.stringify(error), report, compileTime];
+    if (of.every((part, index) => part === drawnOf[index])) return;
+    drawnOf = of;
     Panels.drawGrammar(error, report, compileTime);
   }
 
@@ -200,7 +209,7 @@
     const answer = await ask("check", { grammar: grammarOf() });
     if (answer === null) return;
     report = answer.error ? null : answer;
-    Panels.drawGrammar(error, report, compileTime);
+    drawGrammar();
   }
 
   const lookSoon = eventually("look", lookNow);

@@ -18,3 +18,7 @@ from ffwd.view.recording import Recording as Recording
 from ffwd.view.recording import Step as Step
 from ffwd.view.recording import StepTime as StepTime
 from ffwd.view.replay import replay as replay
+from ffwd.view.states import GraphEdge as GraphEdge
+from ffwd.view.states import GraphState as GraphState
+from ffwd.view.states import StateGraph as StateGraph
+from ffwd.view.states import state_graph as state_graph
