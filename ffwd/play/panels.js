@@ -187,7 +187,7 @@ const Panels = (() => {
           h("td", {}, row.accepts ? "accepted" : `refused after byte ${number(row.accepted_bytes)}`),
           h("td", {}, row.can_end === undefined ? "" : row.can_end ? "yes" : "no"),
           h("td", {}, row.mask === undefined ? "refused before" : number(row.mask)),
-          h("td", { className: "wide" }, difference(row.only_it)), h("td", { className: "wide" }, difference(row.only_ffwd)),
+          h("td", { className: "tokens" }, difference(row.only_it)), h("td", { className: "tokens" }, difference(row.only_ffwd)),
           h("td", {}, time(row.compile_us)), h("td", {}, time(row.mask_us)));
       }))));
   }

@@ -517,3 +517,43 @@ def test_a_file_of_the_command_is_what_the_page_shows(browser):
         assert of(browser, "seed").get_attribute("value") == "5"
         assert not of(browser, "whitespace").is_displayed()
         assert shown(browser, "reading") == "Accepted, and whole."
+
+
+# The schema of the example, with a misspelt keyword.
+OF_THE_PICTURE = """{
+  "type": "object",
+  "properties": {
+    "name": {"type": "string", "pattern": "^[A-Z][a-z]{1,9}$"},
+    "status": {"enum": ["new", "paid", "shipped"]},
+    "items": {
+      "type": "array", "maxItem": 3,
+      "items": {"type": "integer", "minimum": 1}
+    }
+  },
+  "required": ["name", "status"],
+  "additionalProperties": false
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("play", "light"), ("play_dark", "dark")])
+def test_the_pictures_of_the_documents(page, name, scheme):
+    """`docs/play.png` and `docs/play_dark.png` are what this leaves in `build/play/`."""
+    begun = '{"name": "Ada", "status": "'
+    put(page, "grammar", OF_THE_PICTURE)
+    put(page, "text", begun)
+    of(page, "prompt").send_keys("Ada has paid.")
+    of(page, "generate").click()
+    idle(page)
+    assert {kind for _, kind, _ in coloured(page)} == {"accepted", "forced", "healed"}
+    page.execute_script("Editors.text.setCursor({line: 0, ch: arguments[0]})", len(begun))
+    of(page, "ten").click()
+    of(page, "compare").click()
+    idle(page)
+    assert "did you mean `maxItems`?" in of(page, "problems").text
+    assert len(page.find_elements(By.CSS_SELECTOR, "#comparison tbody tr")) == 3
+    resize(page, 1180, scheme)
+    image = screenshot(page, SHOTS / f"{name}.png", 1180)
+    documented = (BUILD.parent / f"docs/{name}.png").read_bytes()
+    # Its width, of the size that a PNG begins with.
+    assert documented[16:20] == image[16:20]
