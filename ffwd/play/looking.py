@@ -239,7 +239,7 @@ def _count(row: Any) -> int:
 def _first(row: Any, most: int) -> list[int]:
     """Return the first tokens of a mask."""
     words = np.flatnonzero(row)[:most]
-    bits = np.unpackbits(row[words].view(np.uint8), bitorder="little").reshape(len(words), -1)
+    bits = np.unpackbits(row[words].view(np.uint8), bitorder="little").reshape(-1, 32)
     tokens = (words[:, None] * 32 + np.arange(32))[bits.astype(bool)]
     found: list[int] = tokens[:most].tolist()
     return found
