@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ffwd.model
 from ffwd._native import Cancellation
+from ffwd.grammar import UnknownKeywordWarning
 from ffwd.play.errors import PlayError
 from ffwd.play.state import State
 from ffwd.sources import SourceText
@@ -96,14 +98,17 @@ class Generating:
             sampling = {"do_sample": True, "temperature": state.temperature}
         torch.manual_seed(state.seed)
         started = time.perf_counter()
-        made = model.generate(
-            conversation,
-            source.grammar,
-            max_new_tokens=state.max_tokens,
-            report=report,
-            should_stop=lambda: cancellation.is_cancelled,
-            **sampling,
-        )
+        with warnings.catch_warnings():
+            # The page has it in the margin.
+            warnings.simplefilter("ignore", UnknownKeywordWarning)
+            made = model.generate(
+                conversation,
+                source.grammar,
+                max_new_tokens=state.max_tokens,
+                report=report,
+                should_stop=lambda: cancellation.is_cancelled,
+                **sampling,
+            )
         return {
             "text": made.text,
             "finish_reason": made.finish_reason,

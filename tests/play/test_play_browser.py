@@ -497,8 +497,13 @@ def test_pages_of_all_kinds_fit_and_are_kept(page, name, width):
     put(page, "text", '{"name": "Ada", "status": "')
     of(page, "ten").click()
     idle(page)
+    # However long a time or a number is, its table scrolls and the page does not.
+    page.execute_script("document.querySelector('#cost td').textContent = '9'.repeat(99)")
     across = page.execute_script("return document.documentElement.scrollWidth")
     assert across == width
+    again = "Editors.text.replaceSelection(' '); Editors.text.undo()"
+    page.execute_script(again)
+    idle(page)
     paper = page.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (name != "dark")
     left, right = (of(page, name).rect for name in ("left", "right"))
