@@ -78,7 +78,10 @@ def _visit(text: str, place: int, wanted: _Wanted, found: dict[str, int]) -> int
             if text[place] != '"':
                 raise JSONDecodeError("expected a name", text, place)
             key, place = scanstring(text, place + 1)
-            place = _skip(text, _skip(text, place) + 1)
+            place = _skip(text, place)
+            if text[place] != ":":
+                raise JSONDecodeError("expected a colon", text, place)
+            place = _skip(text, place + 1)
         else:
             key = str(index)
             index += 1
