@@ -33,6 +33,11 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
         frozenset({"huggingface_hub"}),
         "fetches the tokenizer of a model that is named and is no path",
     ),
+    "ffwd/play/server.py": (
+        frozenset({"http"}),
+        "the page of `ffwd play`, on a loopback address",
+    ),
+    "ffwd/cli/play.py": (frozenset({"webbrowser"}), "opens that page"),
     "adapters/server/app.py": (frozenset({"starlette"}), "the server that `ffwd serve` starts"),
     "adapters/server/connections.py": (
         frozenset({"h11", "uvicorn"}),

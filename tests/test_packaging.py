@@ -51,6 +51,13 @@ def packages_on_disk() -> set[str]:
 def files_to_ship() -> set[str]:
     """The wheel's files as they follow from the disk, without its metadata and binary."""
     found = {"ffwd/py.typed", "ffwd/_native.pyi", "ffwd/view/page.css", "ffwd/view/page.js"}
+    # The page of `ffwd play`, and its editor with its licence.
+    page = ROOT / "ffwd/play"
+    found |= {
+        path.relative_to(ROOT).as_posix()
+        for path in (*page.iterdir(), *(page / "codemirror").iterdir())
+        if path.is_file() and path.suffix != ".py"
+    }
     # The model in the box.
     found |= {
         f"ffwd/model/{path.name}" for path in (ROOT / "ffwd/model").iterdir() if path.is_file()

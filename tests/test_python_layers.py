@@ -44,7 +44,19 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
             | {"ffwd.typed", "pydantic"}
             # For type checkers, which bring it.
             | {"typing_extensions"}
+            # The page of `ffwd.view.explore`.
+            | {"ffwd.play"}
         ),
+        public_only=False,
+    ),
+    # The page of `ffwd play` and of notebooks: a model and other engines only where they are asked.
+    "ffwd.play": PythonLayer(
+        folder="ffwd/play",
+        eager=frozenset({"ffwd", "numpy"}),
+        lazy=frozenset({"ffwd.adapters.transformers", "torch", "transformers"})
+        | {"llguidance", "xgrammar"}
+        # The widget of notebooks.
+        | {"anywidget"},
         public_only=False,
     ),
     # One file: what generates is named, for type checkers, and loaded when it is called.
@@ -195,14 +207,12 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
     # What a command needs is imported when it is called.
     "ffwd.cli": PythonLayer(
         folder="ffwd/cli",
-        eager=frozenset({"ffwd", "click", "numpy"}),
+        eager=frozenset({"ffwd", "ffwd.play", "click", "numpy"}),
         lazy=frozenset(
             {"ffwd.adapters.transformers", "ffwd.adapters.server", "ffwd.cli.demo.ways"}
             # What `doctor` knows of an engine; each imports its engine.
             | {"ffwd.adapters.vllm", "ffwd.adapters.sglang"}
-            | {"torch", "rich"}
-            # What `bench` times beside, and the tokenizer that it gives them.
-            | {"llguidance", "xgrammar", "transformers"}
+            | {"torch", "rich", "transformers"}
         ),
         public_only=True,
     ),

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,12 +13,12 @@ import numpy as np
 
 import ffwd
 from ffwd import CompiledGrammar
-from ffwd.cli.bench_engines import PEERS, Engine, Ffwd, RefusedError, Session
 from ffwd.cli.grammars import GrammarSource, read_text, takes_grammar
 from ffwd.cli.output import command, counted, milliseconds, note, printable, write_json
 from ffwd.cli.progress import tracked
 from ffwd.cli.tokenizers import ShownTokens, vocabulary_option
 from ffwd.cli.walking import at
+from ffwd.play.peers import Engine, Ffwd, RefusedError, Session, peers
 
 
 @command()
@@ -76,7 +75,8 @@ def bench(
     engines: list[Engine] = [Ffwd(source, tokens.vocabulary)]
     absent: dict[str, str] = {}
     if not no_peers:
-        engines += _peers(source, tokens, tokenizer_source, absent)
+        others, absent = peers(source, tokens.vocabulary, tokens.definition())
+        engines += others
     figures = {engine.name: Figures(engine.version) for engine in engines}
     for turn in tracked(range(rounds), "timing", total=rounds):
         # The first engine may find the caches colder.
@@ -184,27 +184,6 @@ def _measure(engine: Engine, walks: list[list[int]], figures: Figures) -> None:
                 figures.refused_texts += 1
                 figures.refused = f"refuses token {place + 1} of a text"
                 break
-
-
-def _peers(
-    source: GrammarSource, tokens: ShownTokens, tokenizer: str | None, absent: dict[str, str]
-) -> list[Engine]:
-    file = None if tokenizer is None else Path(tokenizer).expanduser()
-    if file is not None and file.is_dir():
-        file /= "tokenizer.json"
-    found = []
-    for name, make in PEERS.items():
-        if file is None or file.name != "tokenizer.json" or not file.is_file():
-            absent[name] = "it needs a tokenizer.json: give --tokenizer a directory with one"
-            continue
-        try:
-            found.append(make(source, tokens.vocabulary, file))
-        except ImportError as error:
-            package = (error.name or name).partition(".")[0]
-            absent[name] = f"{package} is not installed: pip install {package}"
-        except (RuntimeError, ValueError) as error:
-            absent[name] = f"it does not take the tokenizer: {str(error).splitlines()[0]}"
-    return found
 
 
 # ------------------------------------------------------------------------------------ for people

@@ -19,7 +19,7 @@ from ffwd.chat.control import special_token_variables
 from ffwd.cli import exits
 from ffwd.cli.grammars import read_text
 from ffwd.cli.output import Failure, command, counted, on_terminal, printable, write_json
-from ffwd.cli.places import caret, syntax_error
+from ffwd.sources import caret, syntax_error
 from ffwd.tokenizer import Tokenizer
 
 _MISTRAL = [version.value for version in MistralVersion]

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 import ffwd
-from ffwd import CompiledGrammar, FfwdError, KeywordFidelity
+from ffwd import CompiledGrammar, FfwdError
 from ffwd.cli import exits
-from ffwd.cli.grammars import LANGUAGES, GrammarSource, takes_grammar
+from ffwd.cli.grammars import GrammarSource, takes_grammar
 from ffwd.cli.output import (
     Failure,
     command,
@@ -21,8 +21,8 @@ from ffwd.cli.output import (
     size,
     write_json,
 )
-from ffwd.cli.places import caret, locate
 from ffwd.cli.tokenizers import ShownTokens, vocabulary_option
+from ffwd.sources import LANGUAGES, caret, keywords, unused
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 # The most lines of enforced or ignored keywords; --all lists the rest.
@@ -61,7 +61,7 @@ def check(
     the tokenizer cannot be used.
     """
     tokens = ShownTokens(tokenizer_source)
-    keywords, problems = _keywords(source)
+    listed, problems = _keywords(source)
     compiled: CompiledGrammar | None = None
     times: dict[str, float] = {}
     if not any(problem["severity"] == "error" for problem in problems):
@@ -73,7 +73,7 @@ def check(
         except FfwdError as error:
             problems.insert(0, _error(source, error))
         else:
-            problems += _unused(source)
+            problems += unused(source)
     bad = any(problem["severity"] == "error" or strict for problem in problems)
     data = {
         "file": source.name,
@@ -82,8 +82,8 @@ def check(
         "bytes": len(source.text.encode()),
         "tokenizer": tokens.source,
         "problems": problems,
-        "keywords": keywords,
-        "counts": dict(Counter(line["fidelity"] for line in keywords)),
+        "keywords": listed,
+        "counts": dict(Counter(line["fidelity"] for line in listed)),
         **times,
     }
     if compiled is not None:
@@ -100,43 +100,10 @@ def check(
 
 def _keywords(source: GrammarSource) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return every keyword of a schema, and what is wrong with some."""
-    if not isinstance(source.grammar, ffwd.JsonSchema):
-        return [], []
     try:
-        report = ffwd.fidelity_report(source.grammar)
+        return keywords(source)
     except FfwdError as error:
         return [], [_error(source, error)]
-    lines = [_line(source, entry) for entry in report]
-    problems = []
-    for line in lines:
-        message = None
-        if line["fidelity"] == "refused":
-            severity, message = "error", f"`{line['keyword']}` is refused: {line['reason']}"
-        elif line["fidelity"] == "widened":
-            severity, message = "warning", f"`{line['keyword']}` is left out: {line['reason']}"
-        elif line["suggestion"] is not None:
-            severity = "warning"
-            message = (
-                f"`{line['keyword']}` is no keyword and asks for nothing: "
-                f"did you mean `{line['suggestion']}`?"
-            )
-        if message is not None:
-            place = {name: line[name] for name in ("pointer", "keyword", "line", "column")}
-            problems.append({"severity": severity, "message": message, **place})
-    return lines, problems
-
-
-def _line(source: GrammarSource, entry: KeywordFidelity) -> dict[str, Any]:
-    line, column = locate(source.text, entry.pointer) or (None, None)
-    return {
-        "pointer": entry.pointer,
-        "keyword": entry.keyword,
-        "fidelity": entry.fidelity,
-        "reason": entry.reason,
-        "suggestion": entry.suggestion,
-        "line": line,
-        "column": column,
-    }
 
 
 def _error(source: GrammarSource, error: FfwdError) -> dict[str, Any]:
@@ -160,20 +127,6 @@ def _timed(source: GrammarSource, tokens: ShownTokens) -> tuple[CompiledGrammar,
     compiled.matcher().fill_bitmask(bitmask, 0)
     done = time.perf_counter_ns()
     return compiled, {"compile_ms": (ready - started) / 1e6, "first_mask_ms": (done - ready) / 1e6}
-
-
-def _unused(source: GrammarSource) -> list[dict[str, Any]]:
-    if source.language in ("json-schema", "regex"):
-        return []
-    return [
-        {
-            "severity": "warning",
-            "message": f"the rule `{rule.name}` is not used",
-            "line": rule.line,
-            "column": rule.column,
-        }
-        for rule in ffwd.unused_rules(source.grammar)
-    ]
 
 
 # ------------------------------------------------------------------------------------- for people

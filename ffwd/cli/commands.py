@@ -22,6 +22,7 @@ COMMANDS = {
     ),
     "generate": ("ffwd.cli.generate:generate", "Generate with a model, by a grammar."),
     "mask": ("ffwd.cli.mask:mask", "Show which tokens may come next."),
+    "play": ("ffwd.cli.play:play", "Try a grammar, a tokenizer and a text on a page."),
     "sample": ("ffwd.cli.sample:sample", "Write valid documents at random."),
     "serve": ("ffwd.cli.serve:serve", "Serve a model with OpenAI's interface."),
     "split": ("ffwd.cli.tokenize:split", "Cut a text after so many tokens."),
@@ -62,6 +63,7 @@ def group(ctx: click.Context) -> None:
       ffwd check schema.json
       ffwd explain schema.json '{"name": 3'
       ffwd generate path/of/a/model schema.json --prompt 'Ada is 36.'
+      ffwd play schema.json
 
     Data goes to standard output and everything else to standard error. With --json every command
     writes JSON. Colours are only for terminals, and NO_COLOR switches them off.

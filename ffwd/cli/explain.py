@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from ffwd import CompiledGrammar, Explanation
+from ffwd import CompiledGrammar, Explanation, FfwdError
 from ffwd.cli import exits
 from ffwd.cli.grammars import GrammarSource, takes_grammar
-from ffwd.cli.output import as_text, command, note, printable, write_json
+from ffwd.cli.output import Failure, as_text, command, note, printable, write_json
 from ffwd.cli.tokenizers import ShownTokens, vocabulary_option
 from ffwd.cli.walking import encoded
 
@@ -24,6 +24,11 @@ from ffwd.cli.walking import encoded
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Write a picture of the text, an HTML file: what was allowed at each token.",
 )
+@click.option(
+    "--graph",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write a picture of the automaton's states that the text visits, an SVG file.",
+)
 def explain(
     source: GrammarSource,
     text: str,
@@ -31,6 +36,7 @@ def explain(
     token: int | None,
     next_text: str | None,
     view: Path | None,
+    graph: Path | None,
     as_json: bool,
 ) -> None:
     """Explain why TEXT is refused, or list what is allowed after it.
@@ -44,6 +50,7 @@ def explain(
       ffwd explain schema.json '{"name": "Ada"' --next '}'
       ffwd explain grammar.lark 'a = ' --tokenizer path/of/a/model --token 17
       ffwd explain schema.json '{"name": "Ada"}' --view text.html
+      ffwd explain numbers.regex '1,23,456' --graph states.svg
 
     Exit status: 0 the text is accepted so far; 1 it is refused; 2 usage; 5 the tokenizer cannot be
     used.
@@ -54,6 +61,8 @@ def explain(
     compiled = source.compile(tokens.vocabulary)
     if view is not None:
         _write_view(view, source, compiled, text, tokens)
+    if graph is not None:
+        _write_graph(graph, source, compiled, text, tokens)
     explanation, refused = _explain(compiled, text, token, next_text, tokens)
     if as_json:
         write_json({"refused": refused, **_data(explanation)})
@@ -106,4 +115,20 @@ def _write_view(
     ids = encoded(text, tokens)
     recording = replay(compiled, ids, names=tokens.name, title=source.name)
     recording.save(path)
+    note(f"the picture is in {path}")
+
+
+def _write_graph(
+    path: Path, source: GrammarSource, compiled: CompiledGrammar, text: str, tokens: ShownTokens
+) -> None:
+    from ffwd.view import state_graph
+
+    title = f"{source.name}: {printable(text[:60])}{'…' if len(text) > 60 else ''}"
+    try:
+        found = state_graph(compiled, encoded(text, tokens), title=title)
+    except FfwdError:
+        raise
+    except ValueError as error:
+        raise Failure(str(error), exit_code=exits.BAD, kind="ValueError") from error
+    found.save(path)
     note(f"the picture is in {path}")

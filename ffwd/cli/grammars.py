@@ -12,36 +12,20 @@ import click
 import ffwd
 from ffwd import CompiledGrammar, FfwdError, GrammarError, Vocabulary
 from ffwd.cli.output import Failure, failure
-from ffwd.cli.places import caret, locate, syntax_error
 from ffwd.grammar import Whitespace, Writing
-
-LANGUAGES = {
-    # The option: its name, and the suffixes of its files.
-    "json-schema": ("JSON Schema", (".json",)),
-    "lark": ("Lark", (".lark",)),
-    "gbnf": ("GBNF", (".gbnf",)),
-    "ebnf": ("EBNF", (".ebnf",)),
-    "regex": ("a regular expression", (".regex", ".re")),
-}
-_BY_SUFFIX = {suffix: name for name, (_, suffixes) in LANGUAGES.items() for suffix in suffixes}
+from ffwd.sources import LANGUAGES, SUFFIXES, SourceText, caret, read_source
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrammarSource:
-    """A grammar as it was given.
+class GrammarSource(SourceText):
+    """A grammar as it was given to a command.
 
     Attributes:
         name: The file's.
-        language: A key of `LANGUAGES`.
-        text: What the file says.
-        grammar: What `ffwd.compile` takes.
 
     """
 
     name: str
-    language: str
-    text: str
-    grammar: ffwd.Grammar
 
     def compile(self, vocabulary: Vocabulary) -> CompiledGrammar:
         """Compile it; an error has the place in the file."""
@@ -60,17 +44,6 @@ class GrammarSource:
         below = "" if isinstance(error, GrammarError) else caret(self.text, line, column)
         where = f"{self.name}:{line}:{column}"
         return failure(error, where=where, below=below, line=line, column=column)
-
-    def place(self, error: FfwdError) -> tuple[int, int] | None:
-        """Return the line and the column of an error."""
-        if isinstance(error, GrammarError):
-            return error.line, error.column
-        pointer = getattr(error, "pointer", None)
-        if self.language != "json-schema" or pointer is None:
-            return None
-        if pointer == "":
-            return syntax_error(self.text)
-        return locate(self.text, pointer)
 
 
 def read_text(path: str) -> str:
@@ -96,12 +69,12 @@ def _language(path: str, given: str | None) -> str:
     if path == "-":
         return "json-schema"
     suffix = Path(path).suffix.lower()
-    if suffix not in _BY_SUFFIX:
+    if suffix not in SUFFIXES:
         options = ", ".join(f"--{name}" for name in LANGUAGES)
         raise click.UsageError(
             f"the name {path} does not say what the grammar is written in: give one of {options}"
         )
-    return _BY_SUFFIX[suffix]
+    return SUFFIXES[suffix]
 
 
 def _read(
@@ -114,20 +87,8 @@ def _read(
 ) -> GrammarSource:
     kind = _language(path, language)
     text = read_text(path)
-    made: ffwd.Grammar
-    if kind == "json-schema":
-        made = ffwd.grammar.JsonSchema(text, **writing.options())
-    elif kind == "lark":
-        made = ffwd.lark(text)
-    elif kind == "gbnf":
-        made = ffwd.gbnf(text, root)
-    elif kind == "ebnf":
-        made = ffwd.ebnf(text, root)
-    else:
-        # The final line end of editors is not part of the grammar.
-        pattern = text[:-1] if text.endswith("\n") else text
-        made = ffwd.regex(pattern, dialect=dialect)  # type: ignore[arg-type]
-    return GrammarSource(name=_named(path), language=kind, text=text, grammar=made)
+    found = read_source(kind, text, writing=writing, root=root, dialect=dialect)
+    return GrammarSource(name=_named(path), language=kind, text=found.text, grammar=found.grammar)
 
 
 _WRITING: list[Callable[[Any], Any]] = [
@@ -147,20 +108,21 @@ _WRITING: list[Callable[[Any], Any]] = [
     click.option("--lenient", is_flag=True, help="Leave out keywords that are not supported."),
 ]
 
-_OPTIONS: list[Callable[[Any], Any]] = [
-    click.argument(
-        "grammar", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=str)
-    ),
-    *(
-        click.option(
-            f"--{name}",
-            "language",
-            flag_value=name,
-            default=None,
-            help=f"GRAMMAR is {what}; as {' and '.join(suffixes)} say.",
-        )
-        for name, (what, suffixes) in LANGUAGES.items()
-    ),
+
+def _argument(*, required: bool) -> Callable[[Any], Any]:
+    path = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=str)
+    return click.argument("grammar", type=path, required=required)
+
+
+_LANGUAGES: list[Callable[[Any], Any]] = [
+    click.option(
+        f"--{name}",
+        "language",
+        flag_value=name,
+        default=None,
+        help=f"GRAMMAR is {what}; as {' and '.join(suffixes)} say.",
+    )
+    for name, (what, suffixes) in LANGUAGES.items()
 ]
 
 _OF_NOTATIONS: list[Callable[[Any], Any]] = [
@@ -208,18 +170,29 @@ def _with(options: list[Callable[[Any], Any]], run: Callable[..., Any]) -> Calla
 
 def takes_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add GRAMMAR and its options to a command, which receives them as `source: GrammarSource`."""
+    return _taking(function, required=True)
 
+
+def takes_optional_grammar(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add them to a command that does without; then `source` is `None`."""
+    return _taking(function, required=False)
+
+
+def _taking(function: Callable[..., Any], *, required: bool) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(
         *args: Any,
-        grammar: str,
+        grammar: str | None,
         language: str | None,
         writing: Writing,
         root: str,
         dialect: str,
         **options: Any,
     ) -> Any:
-        source = _read(grammar, language=language, writing=writing, root=root, dialect=dialect)
+        source = None
+        if grammar is not None:
+            source = _read(grammar, language=language, writing=writing, root=root, dialect=dialect)
         return function(*args, source=source, **options)
 
-    return _with(_OPTIONS, takes_writing(_with(_OF_NOTATIONS, run)))
+    made = takes_writing(_with(_OF_NOTATIONS, run))
+    return _with([_argument(required=required), *_LANGUAGES], made)

@@ -14,6 +14,7 @@ import click
 from ffwd import BudgetError, FfwdError, VocabularyError
 from ffwd.chat import MissingControlTokensError, MissingTemplateError
 from ffwd.cli import exits
+from ffwd.sources import missing_package
 
 _PLACES = ("pointer", "keyword", "line", "column", "limit", "maximum", "token", "byte", "index")
 
@@ -59,28 +60,11 @@ def failure(error: FfwdError, *, where: str = "", below: str = "", **data: Any) 
     return Failure(message, exit_code=code, kind=kind, data=error_data(error) | data)
 
 
-# The extra of each package that a command needs beside click.
-_EXTRAS = {
-    "jinja2": "chat",
-    "jsonschema": "chat",
-    "torch": "transformers",
-    "transformers": "transformers",
-    "tokenizers": "tokenizers",
-    "tiktoken": "tokenizers",
-    "sentencepiece": "tokenizers",
-    "mistral_common": "tokenizers",
-    "rich": "cli",
-}
-
-
 def missing(error: ImportError) -> Exception:
     """Return a missing package's error with its installation command, and others unchanged."""
-    package = (error.name or "").partition(".")[0]
-    if package not in _EXTRAS:
+    message = missing_package(error)
+    if message is None:
         return error
-    message = str(error)
-    if "pip install" not in message:
-        message = f"{package} is not installed: pip install 'ffwd[{_EXTRAS[package]}]'"
     return Failure(message, exit_code=exits.MISSING, kind="MissingPackage")
 
 

@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
-import ffwd.tokenizer
-from ffwd import Vocabulary
 from ffwd.cli.grammars import read_text
 from ffwd.cli.output import as_text, shown
-from ffwd.tokenizer import Tokenizer
+from ffwd.sources import NamedTokens
 
 _WHERE = (
     "A directory, a tokenizer.json, .model, .tiktoken, tekken.json or .gguf file, or the name of a"
@@ -33,31 +31,12 @@ vocabulary_option = click.option(
 """For commands that do with bytes."""
 
 
-class ShownTokens:
+class ShownTokens(NamedTokens):
     """A vocabulary and how its tokens are shown."""
-
-    def __init__(self, source: str | None) -> None:
-        """Read the tokenizer; without one each byte is a token."""
-        self.tokenizer: Tokenizer | None = None
-        if source is None:
-            self.source = "each byte a token"
-            single = [bytes([byte]) for byte in range(256)]
-            self.vocabulary = Vocabulary([*single, None], eos_token_ids=[256], encode=list)
-        else:
-            self.source = source
-            self.tokenizer = ffwd.tokenizer.load(source)
-            self.vocabulary = self.tokenizer.vocabulary()
 
     def piece(self, token_id: int) -> str:
         """Return a token for people."""
         return shown(self.vocabulary.token_bytes(token_id), self.name(token_id))
-
-    def name(self, token_id: int) -> str:
-        """Return the name of a control token."""
-        if token_id in self.vocabulary.eos_token_ids and self.tokenizer is None:
-            return "<end>"
-        name = None if self.tokenizer is None else self.tokenizer.id_to_token(token_id)
-        return name or f"<{token_id}>"
 
     def data(self, token_id: int) -> dict[str, Any]:
         """Return a token for JSON."""

@@ -42,8 +42,8 @@ def page(recording: Recording) -> str:
     script = files.joinpath("page.js").read_text(encoding="utf-8")
     title = f"{recording.title}: a generation" if recording.title else "A generation"
     return _PAGE.format(
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=hash_of(style),
+        script_hash=hash_of(script),
         title=html.escape(title),
         style=style,
         text=html.escape(recording.text.decode(errors="replace")),
@@ -59,7 +59,8 @@ def script_json(data: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the source of a script or style in a content security policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -75,7 +76,7 @@ def _data(recording: Recording) -> dict[str, Any]:
 
     def token(token_id: int) -> list[Any]:
         name = recording.names.get(token_id)
-        return [token_id, *_piece(recording.pieces.get(token_id), name or f"token {token_id}")]
+        return [token_id, *piece_of(recording.pieces.get(token_id), name or f"token {token_id}")]
 
     def candidate(found: Candidate) -> list[Any]:
         return [*token(found.token), found.probability]
@@ -83,7 +84,7 @@ def _data(recording: Recording) -> dict[str, Any]:
     def of(step: Step) -> dict[str, Any]:
         return {
             "t": step.token,
-            "s": _piece(step.text, step.name or f"token {step.token}"),
+            "s": piece_of(step.text, step.name or f"token {step.token}"),
             "k": step.kind,
             "a": step.asked,
             "m": None if step.allowed is None else places[id(step.allowed)],
@@ -107,7 +108,7 @@ def _data(recording: Recording) -> dict[str, Any]:
             {
                 "n": mask.count,
                 "t": [token(i) for i in mask.tokens],
-                "b": _ranges(mask.first_bytes),
+                "b": ranges_of(mask.first_bytes),
             }
             for mask in masks
         ],
@@ -122,7 +123,7 @@ def _weight(recording: Recording) -> float | None:
     return weight if weight is not None and math.isfinite(weight) else None
 
 
-def _piece(data: bytes | None, name: str) -> list[Any]:
+def piece_of(data: bytes | None, name: str) -> list[Any]:
     """Return a token's text, and its kind: "text", "bytes" or "control"."""
     if data is None:
         return [name, "control"]
@@ -132,7 +133,7 @@ def _piece(data: bytes | None, name: str) -> list[Any]:
         return ["".join(chr(b) if 0x20 < b < 0x7F else f"\\x{b:02x}" for b in data), "bytes"]
 
 
-def _ranges(sorted_bytes: Iterable[int]) -> str:
+def ranges_of(sorted_bytes: Iterable[int]) -> str:
     """Return bytes as ranges of characters."""
     runs: list[list[int]] = []
     for byte in sorted_bytes:

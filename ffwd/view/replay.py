@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
-from ffwd._bitmask import allocate_bitmask
 from ffwd._native import CompiledGrammar, Matcher
 from ffwd.tokenizer.errors import lone_surrogate
 from ffwd.view.recorder import Recorder
 from ffwd.view.recording import Recording
+from ffwd.view.walk import walk
 
 
 def replay(
@@ -58,34 +57,17 @@ def replay(
     recorder = Recorder(
         vocabulary, title=title, prompt_ids=prompt_ids, taken_back=taken_back, names=controls
     )
-    bitmask = allocate_bitmask(1, vocabulary.vocab_size)
     place, refusal = 0, None
-    while place < len(ids):
-        started = time.perf_counter_ns()
-        if forced and not follower.is_terminated():
-            run = _common(follower.fast_forward_tokens(), ids[place:])
-            if run and follower.accept_tokens(run):
-                recorder.forced(run, time.perf_counter_ns() - started)
-                place += len(run)
-                continue
-        if not follower.is_terminated():
-            begun = time.perf_counter_ns()
-            follower.fill_bitmask(bitmask, 0)
-            recorder.masked(bitmask[0], time.perf_counter_ns() - begun)
-        begun = time.perf_counter_ns()
-        if follower.is_terminated() or not follower.accept_token(ids[place]):
+    for stretch in walk(follower, ids, forced=forced):
+        if stretch.mask is not None:
+            recorder.masked(stretch.mask, stretch.mask_time)
+        if not stretch.accepted:
             refusal = str(follower.explain(ids[place]).answer)
-            break
-        recorder.sampled(ids[place], accept=time.perf_counter_ns() - begun)
-        place += 1
+        elif stretch.forced:
+            recorder.forced(stretch.tokens, stretch.accept_time)
+            place += len(stretch.tokens)
+        else:
+            recorder.sampled(ids[place], accept=stretch.accept_time)
+            place += 1
     refused = b"".join(vocabulary.token_bytes(i) or b"" for i in ids[place:])
     return recorder.recording(replayed=True, refused=refused, refusal=refusal)
-
-
-def _common(left: Sequence[int], right: Sequence[int]) -> list[int]:
-    found = []
-    for one, other in zip(left, right, strict=False):
-        if one != other:
-            break
-        found.append(one)
-    return found

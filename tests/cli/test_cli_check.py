@@ -5,7 +5,7 @@ import json
 import pytest
 from climodels import SCHEMA, as_json, ffwd
 
-from ffwd.cli.places import caret, locate
+from ffwd.sources import caret, locate
 
 MISSPELT = """{
   "type": "object",

@@ -4,14 +4,9 @@ Debian's `chromium` and `chromium-driver` are enough; nothing is fetched. Screen
 `build/report/`.
 """
 
-import base64
-import shutil
-from pathlib import Path
-
 import pytest
+from browsers import BUILD, needs_browser, resize, screenshot, started
 from maskbench_runs import many, record, run_of
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -19,40 +14,16 @@ from selenium.webdriver.common.keys import Keys
 from maskbench.report.html import page
 from maskbench.verdicts import Verdict
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-DRIVER = shutil.which("chromedriver")
-SHOTS = Path(__file__).resolve().parents[2] / "build/report"
+SHOTS = BUILD / "report"
 NASTY = "<img src=x onerror=alert(1)>"
 
-pytestmark = pytest.mark.skipif(
-    BROWSER is None or DRIVER is None,
-    reason="no browser: apt-get install chromium chromium-driver",
-)
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    # A sandbox needs what containers do not give.
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        found.execute_cdp_cmd("Network.enable", {})
-        found.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["http://*", "https://*"]})
+    with started() as found:
         yield found
-    finally:
-        found.quit()
 
 
 @pytest.fixture(scope="module")
@@ -68,16 +39,6 @@ def report(tmp_path_factory):
     text = page([run_of(found)], run_of(earlier, "earlier.json"))
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def resize(browser, width, scheme="light", height=900):
-    device = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", device)
-    features = [
-        {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},
-    ]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 @pytest.fixture
@@ -208,17 +169,8 @@ def test_long_lists_are_filtered(opened):
 @pytest.mark.parametrize(("name", "width"), [("light", 1280), ("dark", 1280), ("narrow", 390)])
 def test_pages_of_all_kinds_fit_and_are_kept(opened, name, width):
     resize(opened, width, "dark" if name == "dark" else "light")
-    script = "return [document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
-    across, down = opened.execute_script(script)
+    across = opened.execute_script("return document.documentElement.scrollWidth")
     assert across == width
     paper = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (name != "dark")
-    clip = {"x": 0, "y": 0, "width": width, "height": down, "scale": 1}
-    shot = opened.execute_cdp_cmd(
-        "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
-    )
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    image = base64.b64decode(shot["data"])
-    (SHOTS / f"{name}.png").write_bytes(image)
-    assert image.startswith(b"\x89PNG")
-    assert len(image) > 50_000
+    assert len(screenshot(opened, SHOTS / f"{name}.png", width)) > 50_000

@@ -4,17 +4,13 @@ Debian's `chromium` and `chromium-driver` are enough; nothing is fetched. Screen
 `build/view/`.
 """
 
-import base64
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 import torch
+from browsers import BUILD, needs_browser, resize, screenshot, started
 from click.testing import CliRunner
 from recordings import CONTROL, NASTY, generated, hostile
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -23,46 +19,19 @@ import ffwd.model
 from ffwd.cli.commands import group
 from ffwd.cli.demo.ways import tasks
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-DRIVER = shutil.which("chromedriver")
-SHOTS = Path(__file__).resolve().parents[2] / "build/view"
+SHOTS = BUILD / "view"
 
-pytestmark = pytest.mark.skipif(
-    BROWSER is None or DRIVER is None,
-    reason="no browser: apt-get install chromium chromium-driver",
-)
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    # A sandbox needs what containers do not give.
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        found.execute_cdp_cmd("Network.enable", {})
-        found.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["http://*", "https://*"]})
+    with started() as found:
         yield found
-    finally:
-        found.quit()
 
 
 def opened(browser, path, width=1280, scheme="light"):
-    device = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", device)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    resize(browser, width, scheme)
     browser.get_log("browser")
     browser.get(path.as_uri())
     return browser
@@ -232,8 +201,8 @@ def test_the_picture_of_the_documents(browser, of_the_box):
     said = panel(browser)
     assert "sampled: the model chose" in said
     assert "What the model made of it" in said
-    image = screenshot(browser, "box", 1180)
-    documented = (SHOTS.parents[1] / "docs/view.png").read_bytes()
+    image = screenshot(browser, SHOTS / "box.png", 1180)
+    documented = (BUILD.parent / "docs/view.png").read_bytes()
     # Its width, of the size that a PNG begins with.
     assert documented[16:20] == image[16:20]
 
@@ -241,7 +210,7 @@ def test_the_picture_of_the_documents(browser, of_the_box):
 @pytest.fixture(scope="module")
 def of_the_readme(tmp_path_factory):
     """The picture of the README's first example."""
-    text = (SHOTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    text = (BUILD.parent / "README.md").read_text(encoding="utf-8")
     code = text.split("```python\n")[1].split("```")[0]
     names = {"__name__": "example"}
     torch.set_num_threads(1)
@@ -272,8 +241,8 @@ def test_the_picture_of_the_readme(browser, of_the_readme):
     assert "".join(text for text, _ in drawn).startswith(generation.text)
     kinds = [kind for _, kind in drawn]
     assert kinds.count("forced") == generation.stats.forced_tokens
-    image = screenshot(browser, "first_example", 1180)
-    documented = (SHOTS.parents[1] / "docs/first_example.png").read_bytes()
+    image = screenshot(browser, SHOTS / "first_example.png", 1180)
+    documented = (BUILD.parent / "docs/first_example.png").read_bytes()
     assert documented[16:20] == image[16:20]
 
 
@@ -284,18 +253,4 @@ def test_pictures_of_all_kinds_fit_and_are_kept(browser, pages, name, width):
     assert across == width
     paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (name != "dark")
-    assert len(screenshot(browser, name, width)) > 20_000
-
-
-def screenshot(browser, name, width):
-    """The whole page as a PNG, which is kept."""
-    down = browser.execute_script("return document.documentElement.scrollHeight")
-    clip = {"x": 0, "y": 0, "width": width, "height": down, "scale": 1}
-    shot = browser.execute_cdp_cmd(
-        "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
-    )
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    image = base64.b64decode(shot["data"])
-    (SHOTS / f"{name}.png").write_bytes(image)
-    assert image.startswith(b"\x89PNG")
-    return image
+    assert len(screenshot(browser, SHOTS / f"{name}.png", width)) > 20_000

@@ -62,6 +62,23 @@ impl PyMatcher {
         self.matcher.tokens().len()
     }
 
+    /// The number of the automaton state, for pictures and tests.
+    ///
+    /// If two texts of a compiled grammar have the same number, the same texts may follow, and
+    /// their masks are shared. Numbers are of the states in memory: they change when
+    /// `CompiledGrammar.stats()["evictions"]` does.
+    ///
+    /// Raises:
+    ///     LimitExceededError: As `fill_bitmask`.
+    #[getter]
+    fn state_id(&self, py: Python<'_>) -> PyResult<u32> {
+        let matcher = &self.matcher;
+        let state = py
+            .released(|| matcher.bounded(|matcher| matcher.current_state()))
+            .map_err(|error| errors::engine(py, &error))?;
+        Ok(state.0)
+    }
+
     /// The estimated memory of the matcher in bytes, without what it shares with others.
     #[getter]
     fn memory_bytes(&self) -> usize {

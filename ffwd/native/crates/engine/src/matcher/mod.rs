@@ -496,6 +496,11 @@ impl Matcher {
         StateId(self.place.load(Ordering::Acquire) as u32)
     }
 
+    /// Returns the state of the text in the current generation.
+    pub fn current_state(&self) -> Result<StateId> {
+        Ok(self.here()?.1)
+    }
+
     /// Returns the bytes before the grammar's text that the tokens have not encoded yet.
     pub fn prefix_left(&self) -> &[u8] {
         &self.prefix[self.read..]

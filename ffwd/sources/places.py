@@ -1,6 +1,12 @@
 """From a JSON pointer to the line and the column of a JSON text."""
 
+from __future__ import annotations
+
 import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from json import JSONDecodeError, JSONDecoder
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
@@ -19,6 +25,79 @@ def locate(text: str, pointer: str) -> tuple[int, int] | None:
     except (JSONDecodeError, IndexError, RecursionError):
         return None
     return None if place is None else line_and_column(text, place)
+
+
+def locate_all(text: str, pointers: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return the positions of many pointers' values as `locate` does, in one pass over the text.
+
+    Pointers whose values the text lacks have none.
+    """
+    root = _Wanted()
+    for pointer in pointers:
+        if not pointer or pointer.startswith("/"):
+            node = root
+            for step in pointer.split("/")[1:]:
+                node = node.below.setdefault(_unescaped(step), _Wanted())
+            node.pointers.append(pointer)
+    found: dict[str, int] = {}
+    # Behind an error, values stay without a position.
+    with suppress(JSONDecodeError, IndexError, RecursionError):
+        _visit(text, _skip(text, 0), root, found)
+    ends = [match.start() for match in re.finditer("\n", text)]
+    places = {}
+    for pointer, place in found.items():
+        before = bisect_left(ends, place)
+        places[pointer] = (before + 1, place - (ends[before - 1] if before else -1))
+    return places
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """The pointers that end at a value, and those into it by their next step."""
+
+    pointers: list[str] = field(default_factory=list)
+    below: dict[str, _Wanted] = field(default_factory=dict)
+
+    def all(self) -> Iterator[str]:
+        yield from self.pointers
+        for one in self.below.values():
+            yield from one.all()
+
+
+def _visit(text: str, place: int, wanted: _Wanted, found: dict[str, int]) -> int:
+    """Note the values of the wanted pointers in the value at an index; return the index after."""
+    for pointer in wanted.pointers:
+        found[pointer] = place
+    opening = text[place : place + 1]
+    if not wanted.below or opening not in ("{", "["):
+        return _after(text, place)
+    close = "}" if opening == "{" else "]"
+    place, index, seen = _skip(text, place + 1), 0, set()
+    while text[place] != close:
+        if opening == "{":
+            if text[place] != '"':
+                raise JSONDecodeError("expected a name", text, place)
+            key, place = scanstring(text, place + 1)
+            place = _skip(text, place)
+            if text[place] != ":":
+                raise JSONDecodeError("expected a colon", text, place)
+            place = _skip(text, place + 1)
+        else:
+            key = str(index)
+            index += 1
+        inside = wanted.below.get(key)
+        if inside is None:
+            place = _after(text, place)
+        else:
+            if key in seen:
+                # The last of several members of a name is the one that counts.
+                for pointer in inside.all():
+                    found.pop(pointer, None)
+            seen.add(key)
+            place = _skip(text, _visit(text, place, inside, found))
+        if text[place] == ",":
+            place = _skip(text, place + 1)
+    return place + 1
 
 
 def syntax_error(text: str) -> tuple[int, int] | None:
@@ -95,9 +174,12 @@ def _item(text: str, place: int, index: int) -> int | None:
     return None
 
 
+_DECODER = JSONDecoder()
+
+
 def _after(text: str, place: int) -> int:
     """Return the index after a value."""
-    return _skip(text, JSONDecoder().raw_decode(text, place)[1])
+    return _skip(text, _DECODER.raw_decode(text, place)[1])
 
 
 def _skip(text: str, place: int) -> int:

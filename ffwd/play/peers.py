@@ -1,4 +1,4 @@
-"""The engines of `ffwd bench`: ffwd, and llguidance and XGrammar if installed."""
+"""ffwd, and llguidance and XGrammar if installed, on the same grammar: for `bench` and `play`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 import ffwd
 from ffwd import FfwdError, Vocabulary
-from ffwd.cli.grammars import GrammarSource
+from ffwd.sources import SourceText
 
 
 class RefusedError(Exception):
@@ -33,6 +33,8 @@ class Engine(Protocol):
 
     name: str
     version: str
+    bitmask: Any
+    """The row that `Session.fill` fills: int32 or uint32, `[words]`."""
 
     def compile(self) -> Callable[[], Session]:
         """Return a function that starts texts, or raise `RefusedError`."""
@@ -45,10 +47,10 @@ class Ffwd:
     name = "ffwd"
     version = ffwd.__version__
 
-    def __init__(self, source: GrammarSource, vocabulary: Vocabulary) -> None:
+    def __init__(self, source: SourceText, vocabulary: Vocabulary) -> None:
         self._source = source
         self._vocabulary = vocabulary
-        self._bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)
+        self.bitmask = ffwd.allocate_bitmask(1, vocabulary.vocab_size)[0]
 
     def compile(self) -> Callable[[], Session]:
         """Compile it."""
@@ -60,7 +62,7 @@ class Ffwd:
 
         def begin() -> Session:
             matcher = compiled.matcher()
-            return Session(partial(matcher.fill_bitmask, self._bitmask, 0), matcher.accept_token)
+            return Session(partial(matcher.fill_bitmask, self.bitmask), matcher.accept_token)
 
         return begin
 
@@ -70,7 +72,7 @@ class Llguidance:
 
     name = "llguidance"
 
-    def __init__(self, source: GrammarSource, vocabulary: Vocabulary, file: Path) -> None:
+    def __init__(self, source: SourceText, vocabulary: Vocabulary, file: Path) -> None:
         import llguidance
 
         self.version = importlib.metadata.version("llguidance")
@@ -88,14 +90,14 @@ class Llguidance:
             eos_token=list(vocabulary.eos_token_ids),
             slices=make_slices(),
         )
-        self._bitmask = np.zeros((vocabulary.vocab_size + 31) // 32, dtype=np.int32)
+        self.bitmask = np.zeros((vocabulary.vocab_size + 31) // 32, dtype=np.int32)
 
     def compile(self) -> Callable[[], Session]:
         """Compile it."""
         matcher = self._library.LLMatcher(self._tokenizer, self._grammar(), log_level=0)
         if matcher.is_error():
             raise RefusedError(matcher.get_error())
-        pointer, size = self._bitmask.ctypes.data, self._bitmask.nbytes
+        pointer, size = self.bitmask.ctypes.data, self.bitmask.nbytes
 
         def begin() -> Session:
             # A copy shares the caches of the original.
@@ -127,7 +129,7 @@ class XGrammar:
 
     name = "xgrammar"
 
-    def __init__(self, source: GrammarSource, vocabulary: Vocabulary, file: Path) -> None:
+    def __init__(self, source: SourceText, vocabulary: Vocabulary, file: Path) -> None:
         import xgrammar
         from transformers import PreTrainedTokenizerFast
 
@@ -141,7 +143,8 @@ class XGrammar:
             stop_token_ids=list(vocabulary.eos_token_ids),
         )
         self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        self._bitmask = xgrammar.allocate_token_bitmask(1, vocabulary.vocab_size)
+        self._tensor = xgrammar.allocate_token_bitmask(1, vocabulary.vocab_size)
+        self.bitmask = self._tensor.numpy()[0]  # the same memory
 
     def compile(self) -> Callable[[], Session]:
         """Compile it."""
@@ -152,7 +155,7 @@ class XGrammar:
 
         def begin() -> Session:
             matcher = self._library.GrammarMatcher(compiled)
-            fill = partial(matcher.fill_next_token_bitmask, self._bitmask)
+            fill = partial(matcher.fill_next_token_bitmask, self._tensor)
             return Session(fill, matcher.accept_token)
 
         return begin
@@ -173,7 +176,7 @@ class XGrammar:
         raise RefusedError(f"XGrammar reads no {source.language}")
 
 
-PEERS: dict[str, Callable[[GrammarSource, Vocabulary, Path], Engine]] = {
+PEERS: dict[str, Callable[[SourceText, Vocabulary, Path], Engine]] = {
     "llguidance": Llguidance,
     "xgrammar": XGrammar,
 }
@@ -184,3 +187,26 @@ def _llguidance_layout(whitespace: str) -> dict[str, Any]:
         return {"whitespace_flexible": True}
     item, key = (",", ":") if whitespace == "compact" else (", ", ": ")
     return {"whitespace_flexible": False, "item_separator": item, "key_separator": key}
+
+
+def peers(
+    source: SourceText, vocabulary: Vocabulary, file: Path | None
+) -> tuple[list[Engine], dict[str, str]]:
+    """Return the engines of `PEERS` that can be used, and why others cannot.
+
+    `file`: the tokenizer.json, which all of them read.
+    """
+    found: list[Engine] = []
+    absent: dict[str, str] = {}
+    for name, make in PEERS.items():
+        if file is None:
+            absent[name] = "it needs a tokenizer.json: choose a directory with one as tokenizer"
+            continue
+        try:
+            found.append(make(source, vocabulary, file))
+        except ImportError as error:
+            package = (error.name or name).partition(".")[0]
+            absent[name] = f"{package} is not installed: pip install {package}"
+        except (RuntimeError, ValueError) as error:
+            absent[name] = f"it does not take the tokenizer: {str(error).splitlines()[0]}"
+    return found, absent
