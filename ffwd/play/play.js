@@ -8,7 +8,6 @@
   const tab = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-");
   // Fields of the grammar that the page has no control for.
   let others = { options: {}, registry: [] };
-  let given = false;
   let tokens = null;
   let settingText = false;
   let error = null, report = null, compileTime = 0, look = null;
@@ -320,9 +319,8 @@
   async function start() {
     const hello = await ask("hello", {});
     if (hello.error) { say(hello.error.message, true); return; }
-    given = hello.given;
     for (const [name, title] of Object.entries(hello.languages)) byId("language").append(h("option", { value: name }, title));
-    if (given) {
+    if (hello.given) {
       byId("language").append(h("option", { value: "python" }, "Python"));
       if (hello.state.grammar.language === "python") grammar.setOption("readOnly", true);
     }
@@ -330,7 +328,6 @@
     byId("generate").textContent = `Generate from the cursor with ${hello.model}`;
     apply(hello.state);
     listen();
-    if (hello.note) say(hello.note, true);
     document.body.dataset.ready = "yes";
   }
 

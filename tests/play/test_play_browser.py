@@ -497,8 +497,10 @@ def test_pages_of_all_kinds_fit_and_are_kept(page, name, width):
     put(page, "text", '{"name": "Ada", "status": "')
     of(page, "ten").click()
     idle(page)
-    # However long a time or a number is, its table scrolls and the page does not.
+    # However long a time or a name is, the page does not scroll sideways.
     page.execute_script("document.querySelector('#cost td').textContent = '9'.repeat(99)")
+    page.execute_script("document.querySelector('#tokenizer option').textContent = '/x'.repeat(99)")
+    page.execute_script("document.getElementById('message').textContent = '/x'.repeat(99)")
     across = page.execute_script("return document.documentElement.scrollWidth")
     assert across == width
     again = "Editors.text.replaceSelection(' '); Editors.text.undo()"
