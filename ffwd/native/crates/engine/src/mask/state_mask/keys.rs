@@ -28,7 +28,10 @@ impl Masker {
         builder: &mut TokenMaskBuilder,
         nodes: &mut u64,
     ) -> Result<()> {
-        let key = (group.rests.id(), stack);
+        if !group.everywhere.is_empty() || !group.longest_grafts.is_empty() {
+            return self.collect_exits(automaton, group, stack, builder, nodes);
+        }
+        let key = (group.rests.id(), SmallVec::from_slice(&group.grafts), stack);
         let known = self.after_keys.lock().get(&key).cloned();
         if let Some(known) = known {
             builder.add_list(&known);
@@ -38,7 +41,7 @@ impl Masker {
         self.collect_exits(automaton, group, stack, &mut after, nodes)?;
         match after.as_tokens().map(TokenList::from) {
             Some(list) => {
-                self.make_room(list.len() * 4 + std::mem::size_of::<(u64, StackId, usize)>());
+                self.make_room(list.len() * 4 + std::mem::size_of_val(&key));
                 builder.add_list(&list);
                 self.after_keys.lock().insert(key, list);
             }

@@ -78,8 +78,9 @@ const WALKED_NODES: u32 = 16;
 /// The number of nodes after the end of a lexeme from which on tokens are read byte by byte.
 const SCATTERED_NODES: usize = if cfg!(test) { 60 } else { 1 << 14 };
 
-/// The continuations after other keys: by the trie of the rests of tokens, and the stack.
-type AfterKeys = FxHashMap<(u64, StackId), TokenList>;
+/// The continuations after other keys: by the tokens that end the key, which are the trie of their
+/// rests and the grafts, and by the stack.
+type AfterKeys = FxHashMap<(u64, SmallVec<[(NodeId, bool); 2]>, StackId), TokenList>;
 
 /// The masks of other keys alone: by the stack, the state of their lexeme, and whether their texts
 /// are left out.
