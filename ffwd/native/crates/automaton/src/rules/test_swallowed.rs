@@ -17,7 +17,7 @@ use ffwd_regular::regex::rust_dialect::anchored;
 const TERMINALS: [&str; 12] =
     ["a", "b", "ab", "a+", "[ab]+", "b*a", "(ab)+", "[a-c]{2}", "c", "[^a]", "\\p{L}+", "-?[0-9]+"];
 
-/// A grammar of terminals in one scope, some of them ignored or lazy.
+/// A grammar of terminals in one scope, some of them lazy.
 fn drawn(random: &mut TestRng) -> Grammar {
     let mut grammar = Grammar::new();
     let scope = grammar.add_scope();
