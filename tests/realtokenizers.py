@@ -91,13 +91,14 @@ def package_file(package: str, *parts: str) -> Path:
     return Path(spec.submodule_search_locations[0], *parts)
 
 
-def byte_characters() -> list[str]:
+@cache
+def byte_characters() -> tuple[str, ...]:
     """GPT-2's character for each byte."""
     shifted = iter(range(256, 512))
-    return [
+    return tuple(
         chr(byte) if chr(byte).isprintable() and byte not in (0x20, 0xAD) else chr(next(shifted))
         for byte in range(256)
-    ]
+    )
 
 
 def byte_level_piece(data: bytes) -> str:

@@ -7,14 +7,12 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-import torch
 from rich.console import Console
 
 import ffwd
@@ -23,15 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs/examples"
 PAGE = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """A model this small is faster on one, and sums are the same on every machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,6 @@ def test_every_fact_is_in_its_text():
 
 def test_it_is_right_about_texts_that_it_has_not_seen():
     """Greedily it writes an answer exactly if each token of it is the likeliest one there."""
-    torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(FOLDER)
     model = AutoModelForCausalLM.from_pretrained(FOLDER).eval()
     words = Words(random.Random(10))

@@ -8,9 +8,6 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-# Models this small are faster on one thread, many times so on a busy machine.
-torch.set_num_threads(1)
-
 PAD, BOS, EOS = 0, 1, 2
 # Wider than the tokenizer: models pad their output layer.
 LOGITS_WIDTH = 768

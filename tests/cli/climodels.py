@@ -13,9 +13,6 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTra
 
 from ffwd.cli.commands import group
 
-# Models this small are faster on one thread, many times so on a busy machine.
-torch.set_num_threads(1)
-
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 480
 SCHEMA = {

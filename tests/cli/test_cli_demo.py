@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run(*arguments, code=0):
     """The command in this process."""
-    torch.set_num_threads(1)
     done = CliRunner().invoke(group, ["demo", *arguments])
     assert done.exit_code == code, (done.output, done.exception)
     return done
@@ -49,7 +48,6 @@ def shown():
 
 @pytest.fixture(scope="module")
 def box():
-    torch.set_num_threads(1)
     return Demo()
 
 

@@ -11,13 +11,9 @@ from typing import Any
 
 import jsonschema
 import lark
-import torch
 from tiny_engine_model import write_model
 
 import ffwd
-
-# Models this small are faster on one thread, many times so on a busy machine.
-torch.set_num_threads(1)
 
 MAX_TOKENS = 100
 PROMPTS = ["The order of the customer is", "apple banana", "status?"]

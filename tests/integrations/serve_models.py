@@ -15,9 +15,6 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTra
 from ffwd.adapters.server import ServerOptions, create_app, load_model
 from ffwd.adapters.server.running import DrainingServer
 
-# Models this small are faster on one thread, many times so on a busy machine.
-torch.set_num_threads(1)
-
 CONTROLS = ["<|pad|>", "<|im_start|>", "<|im_end|>"]
 
 _BEGIN = (

@@ -26,8 +26,6 @@ from transformers import PreTrainedTokenizerFast
 
 from ffwd.adapters import sglang as plugin
 
-torch.set_num_threads(1)
-
 END = "</s>"
 THINK_END = "</think>"
 CONTROLS = ["<pad>", END, "<think>", THINK_END, "<tool_call>", "</tool_call>"]

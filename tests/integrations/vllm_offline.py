@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Before vLLM is imported: one GiB for the cache, the engine in this process, and one thread, with
-# which a tiny model is fastest on a busy machine.
+# Before vLLM is imported: one GiB for the cache, and the engine in this process.
 os.environ["VLLM_CPU_KVCACHE_SPACE"] = "1"
 os.environ["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
-os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 
 from mixed_requests import MixedRequest

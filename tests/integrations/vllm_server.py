@@ -36,7 +36,6 @@ class VllmServer:
             **os.environ,
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-            "OMP_NUM_THREADS": "1",
             "VLLM_NO_USAGE_STATS": "1",
         }
         # Another test may have asked for an engine in its own process.

@@ -71,7 +71,7 @@ def test_training_lowers_the_loss_and_can_be_repeated(tokenizer):
         losses = []
         model = train(
             tokenizer,
-            replace(SETTINGS, steps=50, batch_tokens=200, decay=10),
+            replace(SETTINGS, steps=50, batch_tokens=120, decay=10, rate=1e-2, layers=2, width=48),
             lambda _, loss, __: losses.append(loss),
         )
         return losses[0], model.model.embed_tokens.weight

@@ -7,7 +7,6 @@ Debian's `chromium` and `chromium-driver` are enough; nothing is fetched. Screen
 import json
 
 import pytest
-import torch
 from browsers import BUILD, needs_browser, resize, screenshot, started
 from click.testing import CliRunner
 from recordings import CONTROL, NASTY, generated, hostile
@@ -175,7 +174,6 @@ def of_the_box(tmp_path_factory):
         "generate", str(ffwd.model.path()), "order.json", "--messages", "messages.json",
         "--view", "order.html", "--whitespace", "compact",
     ]  # fmt: skip
-    torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         # The picture has the name of the schema as it is given.
         patch.chdir(folder)
@@ -213,7 +211,6 @@ def of_the_readme(tmp_path_factory):
     text = (BUILD.parent / "README.md").read_text(encoding="utf-8")
     code = text.split("```python\n")[1].split("```")[0]
     names = {"__name__": "example"}
-    torch.set_num_threads(1)
     exec(compile(code, "README.md", "exec"), names)
     folder = tmp_path_factory.mktemp("readme")
     schema = names["Person"].model_json_schema()
