@@ -8,15 +8,19 @@ import pytest
 # sums are the same on every machine. Before anything imports torch, and for all processes.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Files of which each takes minutes: one that began last would keep a processor idle.
+# The longest files: one that began last would keep a processor idle.
 LONGEST = {
-    "test_packaging.py",
     "test_maskbench_canonicality.py",
     "test_serve_load.py",
-    "test_maskbench_ray.py",
     "test_unique_items.py",
+    "test_canonical.py",
     "test_train_model.py",
+    "test_masks_regex.py",
     "test_maskbench_gpu.py",
+    "test_play_browser.py",
+    "test_injection.py",
+    "test_serve_bad_input.py",
+    "test_packaging.py",
 }
 
 

@@ -199,6 +199,12 @@ def family(name: str) -> Family:
 
 
 @cache
+def expected(name: str) -> list[list[int]]:
+    """The library's ids of `texts`."""
+    return [family(name).encode(text) for text in texts()]
+
+
+@cache
 def texts() -> tuple[str, ...]:
     """Natural text, code, many languages, random characters and the instances of MaskBench."""
     plain = [text for name, text in TEXTS.items() if name != "special names"]

@@ -57,7 +57,7 @@ def is_assigned(character: str) -> bool:
 
 
 @settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(data=st.data())
 def test_texts_of_atoms_and_tokens(real: Peer, data: st.DataObject) -> None:
