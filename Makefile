@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 CARGO_MANIFEST := ffwd/native/Cargo.toml
 # The benchmarks beside other crates are not part of the build.
 BENCH_MANIFEST := maskbench/crates/Cargo.toml
@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
-        rust-test-build python-test test-flaky engines hosts tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
+        rust-test-build oldest-rust python-test test-wheel test-flaky engines hosts tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
         fuzz-smoke audit header clean
 
 help:
@@ -39,7 +39,9 @@ help:
 	@echo 'make parsers  only the parsers of tool calls of vLLM, for the tests'
 	@echo 'make engines  the tests with vLLM'"'"'s scheduler, SGLang'"'"'s grammars and outlines, in environments of their own'
 	@echo 'make hosts    the tests of adapters with outlines, mlx-lm and others, and of clients, in environments of their own'
+	@echo 'make test-wheel  the Python tests with the installed wheel, without the checkout on the path'
 	@echo 'make test-flaky  the tests with threads, FLAKY_RUNS times; stops at the first failure'
+	@echo 'make oldest-rust  the tests of the core with the oldest Rust that is supported; installs it'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer; needs a nightly toolchain'
 	@echo 'make miri    tests of small modules under Miri; needs a nightly toolchain'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
@@ -205,6 +207,13 @@ rust-test:
 rust-test-build:
 	cargo test --locked --no-run --manifest-path $(CARGO_MANIFEST)
 
+# The tests of the core, and the module, with the oldest Rust that the manifest promises.
+OLDEST_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' $(CARGO_MANIFEST))
+oldest-rust:
+	rustup toolchain install $(OLDEST_RUST) --profile minimal
+	CARGO_TARGET_DIR=$(CURDIR)/build/oldest-rust cargo +$(OLDEST_RUST) test --locked --manifest-path $(CARGO_MANIFEST)
+	CARGO_TARGET_DIR=$(CURDIR)/build/oldest-rust PYO3_PYTHON=$(PYTHON) cargo +$(OLDEST_RUST) check --locked --manifest-path $(CARGO_MANIFEST) --package ffwd-native
+
 # Tests whose threads share something, and none that takes long: ThreadSanitizer takes ten times as
 # long, and it builds the standard library again.
 NIGHTLY := nightly
@@ -246,8 +255,24 @@ test-flaky: setup
 	done
 
 # A file's tests run in one process, for they share what is costly to make. The order is tests/conftest.py's.
+# The order of sets differs from run to run, and is the one seed that is not written in a test.
 python-test: setup suite vocabularies parsers
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 5
+	PYTHONHASHSEED=$${PYTHONHASHSEED:-$$($(BIN)/python -c 'import random; print(random.randrange(1, 2**32))')} \
+		$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 5
+
+# The tests with the wheel in place of the checkout: from another folder, on whose path only the
+# tests' own folders and maskbench are. The wheel is that of the source distribution.
+AWAY := build/away
+test-wheel: suite vocabularies parsers
+	rm -rf $(AWAY)
+	mkdir -p $(AWAY)/from
+	$(PYTHON) -m venv $(AWAY)/venv
+	$(AWAY)/venv/bin/python -m pip install --quiet build
+	$(AWAY)/venv/bin/python -m build --outdir $(AWAY)
+	$(AWAY)/venv/bin/python -m pip install --quiet "$$(ls $(CURDIR)/$(AWAY)/*.whl)[transformers,demo,bench,test,dev,docs]"
+	ln -s ../../../maskbench $(AWAY)/from
+	cd $(AWAY)/from && PYTHONPATH=. ../venv/bin/pytest -c ../../../pyproject.toml --rootdir ../../.. \
+		--numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder ../../../tests
 
 # The tests of engines that need no engine as a whole: vLLM's scheduler, of each version that is
 # supported, and what SGLang has of grammars.

@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import os
 import re
 import runpy
 import subprocess
@@ -292,7 +293,7 @@ def test_one_command_runs_an_example(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
-        env={"PATH": "", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env={"PATH": "", "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -306,7 +306,7 @@ def run(code: str, folder: Path) -> "subprocess.CompletedProcess[str]":
         if not key.startswith(("HF_", "TRANSFORMERS_", "TIKTOKEN_"))
     }
     environment |= {"HF_HOME": str(folder / "cache"), "TOKENIZERS_PARALLELISM": "false"}
-    environment |= {"PYTHONPATH": str(ROOT)}
+    environment |= {"PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run(
         [sys.executable, "-c", f"{REFUSING}{HOOK}{code}"],
         cwd=folder,

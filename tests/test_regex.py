@@ -159,7 +159,7 @@ REGEX = st.recursive(
 SHORT = st.lists(st.text("abc", max_size=6), min_size=8, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(REGEX, st.sampled_from(["rust", "ecma", "python"]), SHORT)
 def test_finite_automata_agree(
     text: str, dialect: Literal["rust", "ecma", "python"], candidates: list[str]
@@ -171,7 +171,7 @@ def test_finite_automata_agree(
         assert found(candidate) == automaton.accepts(candidate), (text, candidate)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(REGEX, REGEX, SHORT)
 def test_operators_are_those_of_answers(left: str, right: str, candidates: list[str]) -> None:
     """An intersection has what both have, a complement what is missing."""
@@ -186,7 +186,7 @@ def test_operators_are_those_of_answers(left: str, right: str, candidates: list[
         assert only(candidate) == (in_left and not longer)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(["a", "b", "ab", "ba", " ", "é", "aab"]), max_size=8), st.data())
 def test_parts_of_a_text_are_its_runs(chunks: list[str], data: st.DataObject) -> None:
     """All of them, and nothing else."""

@@ -102,9 +102,18 @@ def test_the_wheels_are_of_one_abi() -> None:
     versions = [name.rpartition(" ")[2] for name in classifiers if re.search(r":: 3\.\d+$", name)]
     assert versions[0] == oldest
     # The oldest and the newest are those that the wheel is tried with.
-    tried = re.search(r"python: \[(.*)\]", read(".github/workflows/ci.yml"))
-    assert tried is not None
-    assert tried[1].replace('"', "").split(", ") == [versions[0], versions[-1], "3.14t"]
+    assert pythons("wheel") == [versions[0], versions[-1], "3.14t"]
+    # The check runs the tests with the one that is missing.
+    assert sorted({*pythons("suite"), "3.11"}) == sorted(versions)
+
+
+def pythons(job: str) -> list[str]:
+    """The versions of Python that a job of CI is run with."""
+    found = re.search(
+        r"python: \[(.*)\]", read(".github/workflows/ci.yml").partition(f"\n  {job}:")[2]
+    )
+    assert found is not None
+    return found[1].replace('"', "").split(", ")
 
 
 def test_one_version_of_rust_in_the_workflows() -> None:

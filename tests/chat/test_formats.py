@@ -123,7 +123,7 @@ def test_llama_3_ids() -> None:
     assert {128001, 128008, 128009} <= set(prompt.end_token_ids)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @seed(1)
 @given(st.lists(st.text(max_size=8).map(lambda text: f"a{text}b"), min_size=3, max_size=3))
 def test_llama_2_ids(texts: list[str]) -> None:

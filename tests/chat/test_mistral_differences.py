@@ -246,9 +246,7 @@ def test_conversations(name: str) -> None:
     for shape in range(SHAPES):
         quiet = settings(
             max_examples=EXAMPLES,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
-            database=None,
         )
         seed(shape)(quiet(given(request=requests(name, shape))(run)))()
     wanted = {"valid", "refused", "prefix", "tools"}
@@ -288,7 +286,7 @@ def test_special_cases(name: str, which: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("v1", "v2")])
 @seed(20240608)
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(prefix=texts, suffix=st.none() | texts)
 @example(prefix="prefix", suffix="suffix")
 @example(prefix="", suffix="\ufe0f")

@@ -426,8 +426,8 @@ def test_without_transformers() -> None:
     path = next(path for path in PATHS if path.stem == "meta-llama-Llama-3.1-8B-Instruct")
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TRANSFORMERS, str(path)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=path.parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         timeout=600,
         check=False,

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffwd.chat.jinja import tracked
@@ -201,7 +201,7 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("source", EXPRESSIONS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(u=texts, v=texts)
 def test_templates(source: str, u: str, v: str) -> None:
     """A template gives the same text; no letter of a caller's is taken for the template's."""

@@ -13,7 +13,6 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTra
 
 from ffwd.cli.commands import group
 
-ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 480
 SCHEMA = {
     "type": "object",
@@ -93,7 +92,7 @@ def as_json(*arguments, code=0, input=None):
 
 def process(*arguments, input=b"", cwd=None, **environment):
     """A command in a process of its own; bytes in and out."""
-    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    paths = os.pathsep.join(sys.path)
     return subprocess.run(
         [sys.executable, "-m", "ffwd.cli", *map(str, arguments)],
         input=input,

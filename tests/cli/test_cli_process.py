@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from climodels import ROOT, ffwd, process
+from climodels import ffwd, process
 
 import ffwd as library
 from ffwd.cli.commands import COMMANDS, group
@@ -28,13 +28,14 @@ sys.meta_path.insert(0, Hidden())
 def without(tmp_path, *names):
     """The value of PYTHONPATH that hides packages."""
     (tmp_path / "sitecustomize.py").write_text(_HIDE.format(names=set(names)))
-    return os.pathsep.join([str(tmp_path), str(ROOT)])
+    return os.pathsep.join([str(tmp_path), *sys.path])
 
 
 def on_a_terminal(*arguments, **environment):
     """What a command writes to a terminal."""
     leader, follower = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", **environment}
+    paths = os.pathsep.join(sys.path)
+    environment = {**os.environ, "PYTHONPATH": paths, "TERM": "xterm", **environment}
     command = [sys.executable, "-m", "ffwd.cli", *map(str, arguments)]
     with subprocess.Popen(command, stdout=follower, stderr=follower, env=environment) as started:
         os.close(follower)
@@ -77,7 +78,7 @@ def test_a_schema_from_a_pipe_and_a_closed_pipe(schema):
     command = f'"{sys.executable}" -m ffwd.cli check "{schema}" --all --json | head -n 1'
     done = subprocess.run(
         ["bash", "-c", command],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         timeout=600,
         check=False,
@@ -148,7 +149,7 @@ def test_the_list_of_commands_loads_none_of_them():
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=600,
@@ -171,7 +172,7 @@ def test_doctor_without_the_engine():
 def test_doctor_where_the_engine_is_broken(tmp_path):
     """A library that an engine was built with is missing."""
     (tmp_path / "vllm.py").write_text("raise OSError('libcudart.so.12: cannot open')")
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    path = os.pathsep.join([str(tmp_path), *sys.path])
     done = process("doctor", "vllm", PYTHONPATH=path)
     assert done.returncode == 1
     assert b"libcudart.so.12" in done.stdout

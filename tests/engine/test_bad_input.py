@@ -455,7 +455,7 @@ def outcome(grammar: Callable[[], ffwd.Grammar]) -> ffwd.CompiledGrammar | ffwd.
 
 
 @hypothesis.seed(40)
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=300)
 @hypothesis.given(
     pattern=st.text("ab()[]{}|*+?\\^$.-,09:=!<>&pdwsuxLé\n", max_size=14),
 )
@@ -493,7 +493,7 @@ VALUES = st.recursive(
 
 
 @hypothesis.seed(41)
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=400)
 @hypothesis.given(schema=st.dictionaries(st.sampled_from(KEYWORDS), VALUES, max_size=4))
 def test_random_schemas(schema: dict[str, Any]) -> None:
     """Whatever stands at a keyword: a grammar that allows something, or a typed error."""

@@ -206,7 +206,7 @@ def problems(draw: st.DrawFn) -> tuple[Any, ...]:
     return rows, width, bitmask, vocab_size, indices, dtype, threads, draw(st.integers(0, 9))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(problems())
 @example((1, 1, np.zeros((1, 1), np.int32), 1, None, torch.float16, None, 0))
 def test_any_shape(problem: tuple[Any, ...]) -> None:

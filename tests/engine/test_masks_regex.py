@@ -189,7 +189,7 @@ def exists(pattern: str) -> bool:
 
 
 @seed(20)
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=150)
 @given(pattern=patterns(), number=st.integers(0, 2**32))
 def test_generated_patterns_on_a_small_vocabulary(pattern: str, number: int) -> None:
     vocabulary, texts = small_vocabulary()
@@ -232,7 +232,7 @@ def test_every_token_of_real_vocabularies(name: str) -> None:
 
 
 @seed(21)
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=40)
 @given(pattern=patterns(), number=st.integers(0, 2**32))
 def test_generated_patterns_on_a_real_vocabulary(pattern: str, number: int) -> None:
     if exists(pattern):
@@ -347,7 +347,7 @@ def test_no_text_that_is_not_utf8() -> None:
 
 
 @seed(22)
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200)
 @given(
     pattern=patterns(),
     texts=st.lists(st.text(ALPHABET + "cx9\n", max_size=8), min_size=5, max_size=20),
@@ -403,7 +403,7 @@ def test_the_dialect_of_regex_syntax(pattern: str, good: list[str], bad: list[st
 
 
 @seed(23)
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=60)
 @given(
     options=st.lists(st.text(ALPHABET + '\n"', max_size=6), min_size=1, max_size=8),
     others=st.lists(st.text(ALPHABET, max_size=6), max_size=8),

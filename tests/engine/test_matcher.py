@@ -151,9 +151,7 @@ class MatcherMachine(RuleBasedStateMachine):
 
 
 TestMatcherMachine = hypothesis.seed(30)(MatcherMachine).TestCase
-TestMatcherMachine.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, database=None
-)
+TestMatcherMachine.settings = settings(max_examples=60, stateful_step_count=25)
 
 
 def test_end_tokens() -> None:
@@ -233,7 +231,7 @@ def common_prefix(texts: list[bytes]) -> bytes:
 
 
 @hypothesis.seed(31)
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=150)
 @hypothesis.given(
     options=st.lists(st.text("abé€", max_size=6), min_size=1, max_size=4),
     written=st.integers(0, 8),
@@ -268,7 +266,7 @@ def forced_by_masks(matcher: ffwd.Matcher) -> bytes:
 
 
 @hypothesis.seed(32)
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=150)
 @hypothesis.given(
     parts=st.lists(
         st.sampled_from(["a", "b", "a{1,2}", "ab?", "(ab){1,2}", "b?a", "a+b", "[ab]"]),

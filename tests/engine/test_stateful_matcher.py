@@ -425,6 +425,4 @@ class StatefulMatcher(RuleBasedStateMachine):
 
 
 TestStatefulMatcher = StatefulMatcher.TestCase
-TestStatefulMatcher.settings = settings(
-    max_examples=200, stateful_step_count=25, deadline=None, database=None, derandomize=True
-)
+TestStatefulMatcher.settings = settings(max_examples=200, stateful_step_count=25)

@@ -66,7 +66,7 @@ def test_every_front_end_has_limits(made: Callable[[], ffwd.Grammar], max_tokens
     assert max_tokens in lengths
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 6), st.integers(0, 1000), st.booleans())
 def test_reasoning_is_closed_in_time(max_tokens: int, seed: int, opened: bool) -> None:
     thought = ffwd.reasoning(ffwd.lit("yes"), max_tokens=max_tokens, opened=opened)

@@ -51,7 +51,7 @@ def test_a_stream_is_the_whole_decode(name: str) -> None:
     tokenizer = loaded(name)
 
     @given(some_ids(name), st.integers(0, 20), st.booleans())
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     def check(ids: list[int], cut: int, skip: bool) -> None:
         expected = tokenizer.decode(ids, skip_special_tokens=skip)
         stream = DecodeStream(tokenizer, skip_special_tokens=skip)
@@ -72,7 +72,7 @@ def test_malformed_text_is_that_of_the_library(name: str) -> None:
     real = realtokenizers.load(name).tokenizer
 
     @given(some_ids(name))
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     def check(ids: list[int]) -> None:
         stream = DecodeStream(loaded(name))
         assert stream.step_batch(ids) + stream.flush() == real.decode(ids)
@@ -85,7 +85,7 @@ def test_stops_are_those_of_a_search_in_the_whole_text(name: str) -> None:
     tokenizer = loaded(name)
 
     @given(some_ids(name), st.data())
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     def check(ids: list[int], data: st.DataObject) -> None:
         text = tokenizer.decode(ids)
         stop = data.draw(

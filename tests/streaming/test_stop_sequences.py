@@ -86,7 +86,7 @@ _STOPS = st.lists(st.text(alphabet="ab\u4e16\ufffd", min_size=1, max_size=4), ma
 
 
 @given(_TEXT, _STOPS, _STOPS, st.integers(1, 5), st.integers(1, 4))
-@settings(max_examples=400, derandomize=True)
+@settings(max_examples=400)
 def test_every_cut(text: str, hidden: list[str], visible: list[str], size: int, n: int) -> None:
     """What is shown is that of a search, as early as it can be; in batches too."""
     visible = [stop for stop in visible if stop not in hidden]
@@ -111,7 +111,6 @@ def test_every_cut(text: str, hidden: list[str], visible: list[str], size: int, 
 
 
 @given(st.lists(st.binary(max_size=3), max_size=6), _STOPS)
-@settings(derandomize=True)
 def test_malformed_bytes_are_searched_as_they_are_shown(
     tokens: list[bytes], hidden: list[str]
 ) -> None:

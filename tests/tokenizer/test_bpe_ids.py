@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 from bpepeers import PEERS, Peer, peer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampletexts import ATOMS, RUNS, TEXTS, adversarial_texts, long_texts, random_texts
 
@@ -56,9 +56,7 @@ def is_assigned(character: str) -> bool:
     return unicodedata.category(character) not in ("Cn", "Cs")
 
 
-@settings(
-    max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_texts_of_atoms_and_tokens(real: Peer, data: st.DataObject) -> None:
     """Also those that are made of the tokenizer's own tokens, in an order that no encoder gives.
