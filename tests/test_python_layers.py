@@ -87,6 +87,16 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         lazy=frozenset(),
         public_only=True,
     ),
+    # One file each, of deprecated names: `ffwd._deprecated` warns of them.
+    "ffwd.adapters.demo": PythonLayer(
+        folder="adapters/demo", eager=frozenset({"ffwd"}), lazy=frozenset(), public_only=False
+    ),
+    "ffwd.adapters.triton_bitmask": PythonLayer(
+        folder="adapters/triton_bitmask",
+        eager=frozenset({"ffwd"}),
+        lazy=frozenset(),
+        public_only=False,
+    ),
     # Bitmasks onto tensors.
     "ffwd.adapters.logits": PythonLayer(
         folder="adapters/logits",

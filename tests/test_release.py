@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import ffwd
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -136,6 +138,17 @@ def test_the_changelog_has_the_form() -> None:
         assert re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", version), version
     headings = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
     assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_newest_version_is_that_of_the_manifests() -> None:
+    """In the changelog, in each manifest that has a version, and in the C header."""
+    newest = re.findall(r"^## (\d+\.\d+\.\d+) - ", read("CHANGELOG.md"), re.MULTILINE)[0]
+    manifests = ["ffwd/native", "ffwd/native/crates/capi", "ffwd/native/fuzz", "maskbench/crates"]
+    for folder in manifests:
+        assert tomllib.loads(read(f"{folder}/Cargo.toml"))["package"]["version"] == newest, folder
+    assert f"such as `{newest}`" in read("ffwd/native/crates/capi/include/ffwd.h")
+    assert ffwd.__version__ == newest
+    assert (ROOT / f"tests/saved/{newest}.json").exists()
 
 
 def test_the_licence_is_whole() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
+from ffwd._deprecated import warn_deprecated
 from ffwd.grammar._grammar import Grammar
 from ffwd.grammar._text import invalid_schema, lone_surrogate, schema_text
 from ffwd.grammar._writing import Writing, WritingOptions, takes_writing
@@ -43,6 +44,20 @@ class JsonSchema(Grammar, Writing):
         Writing.__post_init__(self)
         _check_registry(self.registry)
         super().__post_init__()
+
+    @property
+    def layout_separators(self) -> tuple[str, str] | None:
+        """Deprecated: use `separators` and `indent`."""
+        warn_deprecated("ffwd.JsonSchema.layout_separators", use="`separators` and `indent`")
+        if self.separators is None and self.indent is not None:
+            return (",", ": ")
+        return self.separators
+
+    @property
+    def layout_indent(self) -> str | None:
+        """Deprecated: use `indent`."""
+        warn_deprecated("ffwd.JsonSchema.layout_indent", use="`indent`")
+        return " " * self.indent if isinstance(self.indent, int) else self.indent
 
 
 @overload

@@ -270,7 +270,7 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Return the version, such as `0.1.0`. The text is static and ends with a zero byte.
+ Return the version, such as `0.2.0`. The text is static and ends with a zero byte.
  */
 const char *ffwd_version(void);
 

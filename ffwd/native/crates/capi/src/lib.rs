@@ -77,7 +77,7 @@ static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
 #[global_allocator]
 static ALLOCATOR: Metered<std::alloc::System> = Metered(std::alloc::System);
 
-/// Return the version, such as `0.1.0`. The text is static and ends with a zero byte.
+/// Return the version, such as `0.2.0`. The text is static and ends with a zero byte.
 #[no_mangle]
 pub extern "C" fn ffwd_version() -> *const std::ffi::c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

@@ -57,7 +57,10 @@ pub enum SavedError {
     #[error("the bytes were not saved by ffwd, or hold another kind of object")]
     Kind,
     /// Bytes of another version of the format.
-    #[error("the bytes have the format {found}, and this version of ffwd reads {VERSION}")]
+    #[error(
+        "the bytes have the format {found}, and this version of ffwd reads {VERSION}: compile the \
+         grammar again from its source, and save it again"
+    )]
     Version {
         /// The version that they have.
         found: u16,
