@@ -117,7 +117,8 @@ def test_walks_are_finite_and_end() -> None:
         matcher = made(schemas[round_number % len(schemas)]).matcher()
         written = bytearray()
         for _ in range(source.choice([5, 20, 330])):
-            allowed = [byte for byte in range(END) if mask(matcher, END + 1)[byte]]
+            bits = mask(matcher, END + 1)
+            allowed = [byte for byte in range(END) if bits[byte]]
             digits = [byte for byte in allowed if chr(byte).isdigit()]
             if not allowed:
                 break
@@ -125,8 +126,8 @@ def test_walks_are_finite_and_end() -> None:
             byte = source.choice(allowed if rare else digits)
             assert matcher.accept_token(byte)
             written.append(byte)
-        while not mask(matcher, END + 1)[END]:
-            byte = next(byte for byte in b"0123456789.e-" if mask(matcher, END + 1)[byte])
+        while not (bits := mask(matcher, END + 1))[END]:
+            byte = next(byte for byte in b"0123456789.e-" if bits[byte])
             assert matcher.accept_token(byte)
             written.append(byte)
         assert math.isfinite(float(written))
