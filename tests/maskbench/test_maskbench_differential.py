@@ -132,6 +132,12 @@ def test_a_case_is_the_same_again(spec: TokenizerSpec, reports: list[CaseReport]
         assert plain(again(CaseTask(case_seed(20, number)))) == plain(reports[number])
 
 
+def test_the_longest_match_decides_nothing_in_rules(spec: TokenizerSpec):
+    """Texts of rules are lexemes of one character: "bb" would take what "b" begins with."""
+    report = Cases(CaseSettings(spec))(CaseTask(125373341300961))
+    assert (report.family, report.name, report.findings) == ("rules", "lark", [])
+
+
 # -------------------------------------------------------------------------------- known differences
 
 

@@ -103,7 +103,8 @@ def draw_terminal(source: random.Random) -> Node:
 def draw_rules(source: random.Random) -> tuple[Node, ...]:
     """Return rules that may contain each other, each with a text; the first is the start.
 
-    Lexemes are of one character, so that it does not matter how a lexer finds them.
+    They are written with lexemes of one character, so that it does not matter how a lexer finds
+    them.
     """
     count = source.randint(1, 4)
     draw = _Draw(source, rules=count)

@@ -15,7 +15,12 @@ from maskbench.conformance.differential.recognisers import (
 )
 from maskbench.conformance.differential.reports import CaseReport
 from maskbench.conformance.differential.side_by_side import Contestant, Spot
-from maskbench.conformance.differential.writers import GbnfWriter, LarkWriter, as_regex
+from maskbench.conformance.differential.writers import (
+    GbnfWriter,
+    LarkWriter,
+    SingleWriter,
+    as_regex,
+)
 from maskbench.conformance.gates.guides import Guide
 
 _STEPS = 24
@@ -41,7 +46,7 @@ def draw(source: random.Random, family: str) -> DrawnGrammar:
     if family == "rules":
         rules = draw_rules(source)
         kind = source.choice(("lark", "gbnf"))
-        text = LarkWriter().rules(rules) if kind == "lark" else GbnfWriter().rules(rules)
+        text = SingleWriter().rules(rules) if kind == "lark" else GbnfWriter().rules(rules)
         return DrawnGrammar(kind, text, EarleyRecogniser(rules))
     while True:
         if family == "regex":

@@ -95,14 +95,26 @@ class LarkWriter:
         return f"({self.write(node)})" if isinstance(node, Choice | Both) else self.write(node)
 
 
-class ParserWriter(LarkWriter):
-    """The same for Lark itself: each terminal is one character, and nothing is an empty string."""
+class SingleWriter(LarkWriter):
+    """The same with lexemes of one character, so that the longest match decides nothing."""
 
     def write(self, node: Node) -> str:
         """Return one expression."""
         match node:
-            case VerbatimText(text):
-                return " ".join(json.dumps(char, ensure_ascii=False) for char in text) or "()"
+            case VerbatimText(text) if text:
+                return " ".join(json.dumps(char, ensure_ascii=False) for char in text)
+            case _:
+                return super().write(node)
+
+
+class ParserWriter(SingleWriter):
+    """The same for Lark itself, where nothing is no empty string."""
+
+    def write(self, node: Node) -> str:
+        """Return one expression."""
+        match node:
+            case VerbatimText(""):
+                return "()"
             case Repeat(inner, least, most) if _quantifier(least, most).startswith("{"):
                 written = f"({self.write(inner)})"
                 times = f"{written}~{least}"
