@@ -12,7 +12,7 @@ def test_the_command_that_repeats_a_failure_is_printed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "test_it.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "7"},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTHONHASHSEED": "7"},
         capture_output=True,
         text=True,
         timeout=600,

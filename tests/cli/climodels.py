@@ -13,6 +13,7 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTra
 
 from ffwd.cli.commands import group
 
+ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 480
 SCHEMA = {
     "type": "object",
