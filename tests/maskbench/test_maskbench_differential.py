@@ -230,6 +230,23 @@ def test_what_both_get_wrong_is_a_finding(engines: Engines):
     assert "both are wrong" in {finding.what for finding in report.findings}
 
 
+def test_a_recogniser_is_not_asked_about_texts_that_are_too_long_for_it(engines: Engines):
+    class Short(AutomatonRecogniser):
+        longest = 4
+
+        def _state(self, text: str) -> Any:
+            assert len(text) <= self.longest
+            return super()._state(text)
+
+    report = CaseReport(0, "case")
+    drawn = DrawnGrammar("regex", "a{6}", Short(VerbatimText("aaaaaa")))
+    both = [contestant(engines, name, "regex", "a{6}") for name in (SUBJECT, PEER)]
+    RecognisedCase(drawn, report, random.Random(1)).walks(*both, 2)
+    assert not report.findings
+    assert not report.verdicts
+    assert list(report.classes) == ["not judged (a long text of ambiguous rules)"]
+
+
 def test_lexers_that_disagree_are_a_finding(engines: Engines):
     """What is ignored at the end is documented, and named; another text is not."""
     text = "start: A\nA: /a*/\n%ignore / +/\n"

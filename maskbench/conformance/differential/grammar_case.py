@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -24,8 +25,8 @@ from maskbench.conformance.differential.writers import (
 from maskbench.conformance.gates.guides import Guide
 
 _STEPS = 24
-# The longest text for rules, where the decision gets slow with the length.
-_RULE_STEPS = 8
+# The same where the recogniser can only be asked about short texts.
+_SHORT_STEPS = 8
 # How many tokens of each sort the recogniser checks at each position although both engines agree.
 _DRAWN = 2
 
@@ -74,15 +75,17 @@ class RecognisedCase(DifferentialCase):
         """
         together = self._side_by_side(subject, peer, _DRAWN)
         guide = Guide(True, subject.tokens.single)
+        # Half of the longest text, because an ending follows.
+        longest = self._drawn.recogniser.longest / 2
+        steps = _STEPS if longest == math.inf else _SHORT_STEPS
         for _ in range(count):
-            steps = _RULE_STEPS if self._drawn.recogniser.is_slow else _STEPS
-            taken = together.walk(self._source, guide, steps, free=steps)
+            taken = together.walk(self._source, guide, steps, free=steps, longest=longest)
             self._finish(taken)
 
     def _finish(self, taken: list[int]) -> None:
         """Check that the end of a walk leads to an accepted text."""
         text = self._completed(taken)
-        if text is None:
+        if text is None or not self._can_be_judged(text):
             return
         self._report.verdicts += 1
         if not self._accepts(text):
@@ -94,8 +97,16 @@ class RecognisedCase(DifferentialCase):
         except UnicodeDecodeError:
             return False
 
+    def _can_be_judged(self, text: bytes) -> bool:
+        if len(text) <= self._drawn.recogniser.longest:
+            return True
+        self._report.add("not judged", "a long text of ambiguous rules")
+        return False
+
     def _examine(self, spot: Spot) -> None:
         token = self._subject.tokens.texts[spot.token]
+        if not self._can_be_judged(spot.prefix + (token or b"")):
+            return
         if spot.is_end:
             right = self._accepts(spot.prefix)
         elif token is None:

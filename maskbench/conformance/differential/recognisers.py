@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -25,7 +26,8 @@ from maskbench.conformance.differential.writers import ParserWriter, as_regex
 class Recogniser(abc.ABC):
     """Decides about texts, and about beginnings of texts, also ones that end within a character."""
 
-    is_slow: ClassVar[bool] = False
+    longest: ClassVar[float] = math.inf
+    """The most bytes of a text that it can be asked about."""
 
     def __init__(self, named: frozenset[str]) -> None:
         """`named`: the characters that the grammar names. All others are alike."""
@@ -90,7 +92,8 @@ class AutomatonRecogniser(Recogniser):
 class EarleyRecogniser(Recogniser):
     """A recognizer of rules that all accept a text and whose lexemes are single characters."""
 
-    is_slow = True
+    # Its time grows with the third power of the length where rules are ambiguous.
+    longest = 40
 
     def __init__(self, rules: tuple[Node, ...]) -> None:
         super().__init__(frozenset().union(*map(listed, rules)))

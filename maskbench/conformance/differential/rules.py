@@ -82,7 +82,7 @@ RULES: dict[str, Rule] = {
     # Undecided.
     "judges differ": Rule("judges", "one validator accepts the text and the other refuses it"),
     "not judged": Rule(
-        "judges", "the validators cannot be asked, as for numbers that are too long"
+        "judges", "they cannot be asked: numbers that are too long, long texts of ambiguous rules"
     ),
     "no end found": Rule("judges", "no text was found to which the token leads"),
     "ffwd limit": Rule("ffwd", "a LimitExceededError, which is documented"),

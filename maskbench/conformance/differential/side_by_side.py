@@ -6,6 +6,7 @@ its mask's bits equal its verdicts on single tokens.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -136,10 +137,12 @@ class SideBySide:
         follow: Sequence[int] = (),
         *,
         free: int,
+        longest: float = math.inf,
     ) -> list[int]:
         """Walk along `follow` while both allow it, then at random; return the tokens.
 
-        After `free` steps by chance it goes for the end.
+        After `free` steps by chance it goes for the end. It stops in front of a token that makes
+        the text longer than `longest` bytes.
         """
         subject, peer, report = self.subject, self.peer, self.report
         report.walks += 1
@@ -180,6 +183,8 @@ class SideBySide:
                 chance_steps += 1
                 token = guide.next(source, common, going_on, ending=chance_steps > free)
             text = subject.tokens.texts[token]
+            if text is not None and len(guide.place.text) + len(text) > longest:
+                return taken
             if text is None or not session.accept(token):
                 spot = self._spot(taken, guide.place, token, "subject")
                 self.contradicted(spot, "the mask allows it and `accept_token` does not")
