@@ -53,6 +53,11 @@ impl Items<'_> {
         self.0.is_none_or(|compared| rivals.clears(&compared, token))
     }
 
+    /// Whether strings are certainly no earlier items, and the last one begins none.
+    pub fn are_new(&self, thread: &Thread, ended: &[&[u8]], begun: &[u8]) -> bool {
+        self.0.is_none_or(|compared| compared.are_new(thread, ended, begun))
+    }
+
     /// Whether a token certainly leads away from all earlier items.
     pub fn leaves(&self, rivals: &Rivals, token: &[u8]) -> bool {
         self.0.is_none_or(|compared| rivals.are_left_by(&compared, token))

@@ -8,7 +8,7 @@ use proptest::prelude::RngExt;
 use serde_json::{json, Value};
 
 use super::test_layouts::{in_each_layout, CONSISTENT};
-use super::tests::{engine, COMPACT};
+use super::tests::{engine, walk_and_compare, COMPACT};
 use super::Compiled;
 use ffwd_automaton::Threads;
 use ffwd_tokenizer::vocabulary::testing::{seeded, vocabulary_of};
@@ -202,6 +202,42 @@ fn items_of_few_values_keep_the_layout_around_them() {
                 let ends = ends.unwrap_or_else(|| panic!("{other} is refused by {schema}"));
                 assert!(automaton.accepts(&ends).unwrap(), "{other}");
                 assert!(automaton.walk(start, again.as_bytes()).unwrap().is_none(), "{again}");
+            }
+        }
+    }
+}
+
+#[test]
+fn masks_know_the_strings_that_a_token_ends_and_begins() {
+    let strings = ["a", "b", "aa", "ab", ""].map(|text| format!("{text}\",\""));
+    let mut tokens = vec!["\",\"a\",\"".to_owned(), "\",\"a\"]".to_owned(), "\",\"b\"".to_owned()];
+    for text in ["", "a", "b", "ab", "c"] {
+        tokens.push(format!("\",\"{text}"));
+        tokens.extend(strings.iter().map(|ended| format!("{ended}{text}")));
+    }
+    let tokens: BTreeSet<&str> = tokens.iter().map(String::as_str).collect();
+    let engine = engine(vocabulary_of(&tokens.into_iter().collect::<Vec<_>>()));
+    let word = json!({ "type": "string", "pattern": "^[ab]*$" });
+    let few =
+        json!({ "anyOf": [{ "type": "string", "pattern": "^b+$" }, { "enum": ["a", "ab"] }] });
+    let mut rng = seeded(7);
+    for item in [word, few] {
+        for behind in [false, true] {
+            let mut schema = json!({ "type": "array", "uniqueItems": true, "items": item });
+            if behind {
+                schema["prefixItems"] = json!([{ "enum": ["a", "b"] }]);
+                schema["contains"] = json!({ "const": "b" });
+            }
+            for array in
+                [schema.clone(), json!({ "items": schema, "type": "array", "uniqueItems": true })]
+            {
+                let schema = array.to_string();
+                for whitespace in [COMPACT, CONSISTENT] {
+                    let compiled = engine.compile_json_schema(&schema, whitespace).unwrap();
+                    for _ in 0..12 {
+                        walk_and_compare(&compiled, &mut rng, 16, &schema);
+                    }
+                }
             }
         }
     }

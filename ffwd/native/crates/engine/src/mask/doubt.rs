@@ -6,6 +6,7 @@ use super::walk::View;
 use ffwd_automaton::{last_value, Automaton, Result, Spare, TextId, Thread, SPARE_ITEMS};
 use ffwd_regular::expr::json_text::closing_quote;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
+use smallvec::SmallVec;
 
 /// A token that a mask for all texts does not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,14 +38,15 @@ impl Doubt {
         threads: &[Thread],
     ) -> Result<bool> {
         let text = vocabulary.text(self.token);
-        let is_plain = |thread: &Thread| !automaton.has_history(thread.stack);
-        if let (Some(at), [thread]) =
-            (self.next_item.filter(|_| threads.iter().all(is_plain)), threads)
-        {
+        if let (Some(at), [thread]) = (self.next_item, threads) {
             let (before, after) = text.split_at(at as usize);
             if let Some(item) = item_before(automaton, thread.transcript, before) {
-                if differ_plainly(&item, after) {
-                    return Ok(true);
+                if let Some(PlainStrings { ended, begun }) = PlainStrings::of(&item, after) {
+                    let is_string = item.first() == Some(&b'"');
+                    let is_new = || automaton.items().are_new(thread, &ended, begun);
+                    if !automaton.has_history(thread.stack) || is_string && is_new() {
+                        return Ok(true);
+                    }
                 }
             }
         }
@@ -53,31 +55,41 @@ impl Doubt {
     }
 }
 
-/// Whether the items after an item's comma are strings that differ from it and from each other, as
-/// far as they are written.
-fn differ_plainly(item: &[u8], after: &[u8]) -> bool {
-    let mut items = vec![item];
-    let mut next = after.trim_ascii_start();
-    while next.first() == Some(&b'"') {
-        let Some(end) = closing_quote(&next[1..]).map(|quote| quote + 2) else {
-            // A string without its end: an incomplete one can still differ.
-            return next.len() == 1 || !items.iter().any(|item| item.starts_with(next));
-        };
-        if items.contains(&&next[..end]) || items.len() as u64 + 1 >= SPARE_ITEMS {
-            return false;
+/// An item and the strings that follow its comma, which all differ as far as they are written.
+struct PlainStrings<'t> {
+    ended: SmallVec<[&'t [u8]; 4]>,
+    /// The one that has not ended.
+    begun: &'t [u8],
+}
+
+impl<'t> PlainStrings<'t> {
+    /// `None` if they may be equal, or something else follows.
+    fn of(item: &'t [u8], after: &'t [u8]) -> Option<Self> {
+        let mut ended: SmallVec<[&[u8]; 4]> = SmallVec::from_slice(&[item]);
+        let mut next = after.trim_ascii_start();
+        while next.first() == Some(&b'"') {
+            let Some(end) = closing_quote(&next[1..]).map(|quote| quote + 2) else {
+                // A string without its end: an incomplete one can still differ.
+                let differs =
+                    next.len() == 1 || !ended.iter().any(|earlier| earlier.starts_with(next));
+                return differs.then_some(Self { ended, begun: next });
+            };
+            if ended.contains(&&next[..end]) || ended.len() as u64 + 1 >= SPARE_ITEMS {
+                return None;
+            }
+            ended.push(&next[..end]);
+            let rest = next[end..].trim_ascii_start();
+            if !rest.contains(&b',') {
+                return Some(Self { ended, begun: b"" });
+            }
+            let [b',', rest @ ..] = rest else { return None };
+            next = rest.trim_ascii_start();
+            if next.is_empty() {
+                return Some(Self { ended, begun: b"" });
+            }
         }
-        items.push(&next[..end]);
-        let rest = next[end..].trim_ascii_start();
-        if !rest.contains(&b',') {
-            return true;
-        }
-        let [b',', rest @ ..] = rest else { return false };
-        next = rest.trim_ascii_start();
-        if next.is_empty() {
-            return true;
-        }
+        None
     }
-    false
 }
 
 /// The item that ends, and is followed by a comma, with the first bytes of a token.
@@ -91,12 +103,27 @@ fn item_before(automaton: &Automaton, transcript: TextId, bytes: &[u8]) -> Optio
 /// Returns whether an item has a number with too many digits for later comparisons.
 pub fn is_hard_to_compare(automaton: &Automaton, transcript: TextId) -> bool {
     let Some(json) = automaton.json().filter(|_| transcript != TextId::NONE) else { return false };
-    let bytes = json.keys.texts.bytes(transcript);
+    has_hard_number(&json.keys.texts.bytes(transcript))
+}
+
+/// Whether a text of JSON, which need not have ended, has such a number outside of its strings.
+fn has_hard_number(text: &[u8]) -> bool {
     let is_number = |byte: &u8| b"+-.eE".contains(byte) || byte.is_ascii_digit();
-    bytes.split(|byte| !is_number(byte)).any(|number| {
-        let exponent = number.iter().rposition(|byte| b"eE".contains(byte));
-        number.len() > 64 || exponent.is_some_and(|at| number.len() - at > 4)
-    })
+    let mut rest = text;
+    while let Some((&first, after)) = rest.split_first() {
+        rest = match first {
+            b'"' => closing_quote(after).map_or(&[], |quote| &after[quote + 1..]),
+            _ => {
+                let length = rest.iter().take_while(|byte| is_number(byte)).count();
+                let exponent = rest[..length].iter().rposition(|byte| b"eE".contains(byte));
+                if length > 64 || exponent.is_some_and(|at| length - at > 4) {
+                    return true;
+                }
+                &rest[length.max(1)..]
+            }
+        };
+    }
+    false
 }
 
 /// Collects doubts.
@@ -174,5 +201,29 @@ impl<'v> Doubts<'v> {
                 self.found.push(Doubt::of(token));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_are_hard_to_compare() {
+        let long = "1".repeat(65);
+        for (text, hard) in [
+            ("1e100", false),
+            ("1e1000", true),
+            ("[1, -2.5E-999", true),
+            (&long[1..], false),
+            (&long, true),
+            (r#"{"a": 1, "b": 1e1000}"#, true),
+            (r#""name12345""#, false),
+            (r#"["Eve12345\"e12345", true, false, null"#, false),
+            (r#"{"e12345": "e12345"#, false),
+        ] {
+            assert_eq!(has_hard_number(text.as_bytes()), hard, "{text}");
+        }
+        assert!(!has_hard_number(format!("\"{long}\"").as_bytes()));
     }
 }

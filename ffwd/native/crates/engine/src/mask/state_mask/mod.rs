@@ -264,8 +264,21 @@ impl Masker {
             doubtful.extend(all.filter(commas).map(Doubt::of));
         }
         let ruled_out = ruled_out.filter(|ruled| ruled.count() > 0);
-        if !doubtful.is_empty() || ruled_out.is_some() {
-            let doubtful = Doubt::settle(doubtful);
+        let doubtful = Doubt::settle(doubtful);
+        // Most often it is the mask for all texts, which states then share.
+        let mut is_own = ruled_out.is_some();
+        let mut allowed: SmallVec<[TokenId; 8]> = SmallVec::new();
+        for doubt in doubtful.iter() {
+            let is_allowed = doubt.resolve(&self.vocabulary, automaton, threads)?;
+            is_own |= is_allowed != mask.contains(doubt.token);
+            if is_allowed {
+                allowed.push(doubt.token);
+            }
+        }
+        if !doubtful.is_empty() {
+            self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
+        }
+        if is_own {
             let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
             builder.add_mask(&mask);
             let tokens: Vec<TokenId> = doubtful.iter().map(|doubt| doubt.token).collect();
@@ -273,12 +286,7 @@ impl Masker {
             if let Some(ruled) = ruled_out {
                 ruled.remove_from(&mut builder, &self.vocabulary);
             }
-            for doubt in doubtful.iter() {
-                if doubt.resolve(&self.vocabulary, automaton, threads)? {
-                    builder.added.push(doubt.token);
-                }
-            }
-            self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
+            builder.added.extend_from_slice(&allowed);
             mask = Arc::new(builder.build());
             self.make_room(mask.memory_bytes());
         } else if !shared && Arc::strong_count(&mask) == 1 {
