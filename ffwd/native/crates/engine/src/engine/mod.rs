@@ -49,7 +49,7 @@ pub struct EngineConfig {
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self { lexeme_bytes: 256 << 20, lexeme_mask_bytes: 128 << 20, grammar_bytes: 256 << 20 }
+        Self { lexeme_bytes: 160 << 20, lexeme_mask_bytes: 80 << 20, grammar_bytes: 256 << 20 }
     }
 }
 
