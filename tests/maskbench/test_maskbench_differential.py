@@ -45,6 +45,7 @@ from maskbench.conformance.differential.order import UnclearOrderError, in_decla
 from maskbench.conformance.differential.recognisers import (
     AutomatonRecogniser,
     EarleyRecogniser,
+    TooManyStatesError,
     is_utf8,
 )
 from maskbench.conformance.differential.reports import CaseReport, Finding, merged
@@ -331,6 +332,14 @@ def test_drawn_grammars_are_read_by_everybody(engines: Engines):
         assert isinstance(
             engines.contestant(SUBJECT, Whitespace.FLEXIBLE, drawn.kind, drawn.text), Contestant
         ), drawn.text
+
+
+def test_an_expression_with_too_many_states_has_no_recogniser():
+    any_char = Chars((), negated=True)
+    part = Sequence((Repeat(VerbatimText("a"), 0, None), Repeat(any_char, 9, 20)))
+    with pytest.raises(TooManyStatesError):
+        AutomatonRecogniser(Repeat(part, 1, None))
+    assert AutomatonRecogniser(Repeat(any_char, 3, 5)).accepts("abcd")
 
 
 def test_recognisers_decide_within_characters():

@@ -12,6 +12,7 @@ from maskbench.conformance.differential.recognisers import (
     AutomatonRecogniser,
     EarleyRecogniser,
     Recogniser,
+    TooManyStatesError,
     is_utf8,
 )
 from maskbench.conformance.differential.reports import CaseReport
@@ -56,7 +57,10 @@ def draw(source: random.Random, family: str) -> DrawnGrammar:
         else:
             node = draw_terminal(source)
             kind, text = "lark", LarkWriter().terminal(node)
-        recogniser = AutomatonRecogniser(node)
+        try:
+            recogniser = AutomatonRecogniser(node)
+        except TooManyStatesError:
+            continue
         if not recogniser.is_empty:
             return DrawnGrammar(kind, text, recogniser)
 

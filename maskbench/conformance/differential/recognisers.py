@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
+from unittest import mock
 
 import interegular
+import interegular.fsm
 import lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF
 
@@ -21,6 +23,9 @@ from maskbench.conformance.differential.draws import (
     listed,
 )
 from maskbench.conformance.differential.writers import ParserWriter, as_regex
+
+# Transitions of one automaton; the largest takes a second.
+_MAX_STEPS = 10_000
 
 
 class Recogniser(abc.ABC):
@@ -59,12 +64,18 @@ class Recogniser(abc.ABC):
                 return
 
 
+class TooManyStatesError(Exception):
+    """The automaton of a drawn expression is too large to be made."""
+
+
 class AutomatonRecogniser(Recogniser):
     """A recognizer of a regular language."""
 
     def __init__(self, node: Node) -> None:
+        """Make the automaton. Raises `TooManyStatesError` if it is too large."""
         super().__init__(listed(node))
-        self._fsm = _fsm(node)
+        with mock.patch.object(interegular.fsm, "crawl", _bounded_crawl):
+            self._fsm = _fsm(node)
 
     @property
     def is_empty(self) -> bool:
@@ -126,6 +137,25 @@ class EarleyRecogniser(Recogniser):
                 # Earley's parser only reads prefixes of texts.
                 self._known[text] = False
         return self._known[text]
+
+
+_crawl: Any = interegular.fsm.crawl
+
+
+def _bounded_crawl(
+    alphabet: Any, initial: Any, final: Any, follow: Callable[[Any, Any], Any]
+) -> Any:
+    """As in interegular, which makes all states of `((a.|b){3,5}.){2,}`, however many there are."""
+    steps = 0
+
+    def counted(state: Any, symbol: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps > _MAX_STEPS:
+            raise TooManyStatesError
+        return follow(state, symbol)
+
+    return _crawl(alphabet, initial, final, counted)
 
 
 def _fsm(node: Node) -> Any:
