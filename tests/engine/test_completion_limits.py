@@ -213,8 +213,7 @@ def lists_of_multiples(source: random.Random) -> Schema:
     return {"type": "array", "oneOf": [branch(), branch()], "minItems": source.choice([0, 1])}
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_products_of_multiples_meet_no_limit(order: str) -> None:
+def test_products_of_multiples_meet_no_limit() -> None:
     """An outcome that no number has is not searched for through all of them."""
     source = random.Random(5)
     seen = 0
@@ -222,7 +221,7 @@ def test_products_of_multiples_meet_no_limit(order: str) -> None:
         schema = lists_of_multiples(source)
         validator = jsonschema_rs.validator_for(schema)
         try:
-            grammar = compiled(schema, order)
+            grammar = compiled(schema, "declared")
         except ffwd.SchemaError:
             continue
         text = shortest_text(grammar)

@@ -147,14 +147,20 @@ def check(schema: dict[str, Any], values: list[Any], order: Any) -> None:
     vocabulary = wide_vocabulary()
     size = vocabulary.vocab_size
     tokens = [vocabulary.token_bytes(token) for token in range(size)]
-    written = [(token, text) for token, text in enumerate(tokens) if text]
+    ids: dict[bytes, list[int]] = {}
+    for token, text in enumerate(tokens):
+        ids.setdefault(text or b"", []).append(token)
+    longest = max(len(text or b"") for text in tokens)
     grammar = ffwd.compile(ffwd.json_schema(schema, property_order=order), vocabulary)
     matcher = grammar.matcher()
 
     def visit(prefix: bytes) -> None:
         expected = np.zeros(size, dtype=np.bool_)
-        for token, text in written:
-            expected[token] = prefix + text in prefixes
+        going_on = by_length.get(prefix, [])
+        for length in range(1, longest + 1):
+            for longer in going_on:
+                expected[ids.get(longer[-length:], [])] = True
+            going_on = [after for longer in going_on for after in by_length.get(longer, ())]
         expected[size - 1] = prefix in texts
         found = mask_bits(matcher)
         wrong = [tokens[token] for token in np.flatnonzero(found != expected)]

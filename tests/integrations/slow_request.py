@@ -63,16 +63,18 @@ class SlowRequest:
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
         self.matcher.fill_bitmask(bitmask, batch_index)
         row = np.asarray(bitmask)[batch_index].view(np.uint32)
-        allowed = row_bits(row)
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little")
         if forced := self._forced_text(1):
-            allowed = set(forced)
+            bits[:] = 0
+            bits[forced] = 1
+        stops = list(self._stops)
         if self.matcher.is_accepting():
-            allowed |= self._stops
-        elif not allowed <= self._stops:
-            allowed -= self._stops
-        row[:] = 0
-        for token in allowed:
-            row[token // 32] |= np.uint32(1 << token % 32)
+            bits[stops] = 1
+        else:
+            others = bits.copy()
+            others[stops] = 0
+            bits = others if others.any() else bits
+        row[:] = np.packbits(bits, bitorder="little").view(np.uint32)
 
     def forced(self, max_tokens: int) -> list[int]:
         tokens: list[int] = []
