@@ -81,7 +81,7 @@ pub use json::spare::SPARE_ITEMS;
 pub use json::tables::Json;
 pub use json::used_keys::UsedId;
 pub use keys::KeyBase;
-pub use rules::limit_tables::OpenPart;
+pub use rules::limit_tables::{Aged, OpenPart};
 pub use rules::mark::Mark;
 pub use rules::successors::after_values;
 pub use rules::swallowed::Swallowing;

@@ -97,9 +97,11 @@ impl Labels for MarkLabels {
         node: NodeId,
         way: (u32, StackId),
     ) -> Result<Option<(u32, StackId)>> {
+        let (label, parent) = way;
+        let Some(parent) = rules.push_limit(on, node, parent)? else { return Ok(None) };
         match rules.program.spans.contains_key(&node) {
-            true => self.enter_json(on, node, way).map(Some),
-            false => Ok(Some(way)),
+            true => self.enter_json(on, node, (label, parent)).map(Some),
+            false => Ok(Some((label, parent))),
         }
     }
 

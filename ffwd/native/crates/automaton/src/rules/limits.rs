@@ -97,6 +97,7 @@ impl Rules {
             match cell.frame {
                 Frame::Union(_) => pending.extend(self.below(on, stack)),
                 Frame::Limit(_) => found.push(cell.parent),
+                Frame::Mark(_) => pending.push(cell.parent),
                 _ if self.may_be_empty(on, stack) => pending.push(cell.parent),
                 _ => {}
             }

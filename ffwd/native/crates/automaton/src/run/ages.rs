@@ -15,6 +15,18 @@ use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::Verdict;
 
+/// The ends of reported parts on a stack, the topmost first.
+type Marks = SmallVec<[Frame; 2]>;
+
+/// A thread after some parts have ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Closed {
+    /// It goes on.
+    GoesOn(Thread),
+    /// Its lexeme ends here, and so do the parts: what follows, as a stack.
+    Ends(Thread, StackId),
+}
+
 impl Limited<'_> {
     /// Returns the result of a token, with ages for the parts that started with it.
     pub fn aged(&self, threads: &[Thread]) -> Result<Aged> {
@@ -189,7 +201,30 @@ impl Limited<'_> {
         threads: &[Thread],
         is_over: &impl Fn(&OpenPart) -> bool,
     ) -> Result<Threads> {
-        let Some(parts) = &self.parts else { return Ok(Threads::from_slice(threads)) };
+        let mut next = Threads::new();
+        self.close(threads, is_over, &mut |closed| {
+            match closed {
+                Closed::GoesOn(thread) => next.push(thread),
+                Closed::Ends(thread, after) => {
+                    next.extend(self.automaton.following(after, thread.transcript)?);
+                }
+            }
+            Ok(())
+        })?;
+        self.automaton.settle(&mut next)?;
+        Ok(next)
+    }
+
+    /// As [`Self::closed`], thread by thread.
+    pub(crate) fn close(
+        &self,
+        threads: &[Thread],
+        is_over: &impl Fn(&OpenPart) -> bool,
+        out: &mut dyn FnMut(Closed) -> Result<()>,
+    ) -> Result<()> {
+        let Some(parts) = &self.parts else {
+            return threads.iter().try_for_each(|&thread| out(Closed::GoesOn(thread)));
+        };
         let PartLimits { rules, limits, .. } = *parts;
         let over = |limit: &Limit| {
             let max_tokens = rules.program.limits.get(&limit.node).copied().unwrap_or(u32::MAX);
@@ -198,15 +233,16 @@ impl Limited<'_> {
         };
         let change = |limit: &Limit| if over(limit) { Change::Drop } else { Change::Keep };
         let mut known = Rewritten::default();
-        let mut next = Threads::new();
         for thread in threads {
             let on_stack = parts.on_stack(thread.stack);
             if !on_stack.limits.iter().any(|&limit| over(limits.frames.get(limit))) {
-                next.push(*thread);
+                out(Closed::GoesOn(*thread))?;
                 continue;
             }
             if let Some(stack) = parts.rewritten(thread.stack, &change, &mut known)? {
-                next.extend(self.without_ended(rules, thread, stack)?);
+                if let Some(thread) = self.without_ended(rules, thread, stack)? {
+                    out(Closed::GoesOn(thread))?;
+                }
             }
             let ThreadLexeme::Lexeme(index) = thread.lexeme else { continue };
             if !thread.lex_state().accepts() {
@@ -214,41 +250,47 @@ impl Limited<'_> {
             }
             let accept = self.automaton.lexeme(index).accept(thread.lex_state());
             let ended = self.automaton.exit_thread(thread, accept)?;
-            let mut seen: FxHashSet<(StackId, bool)> = FxHashSet::default();
+            let mut seen: FxHashSet<(StackId, Marks, bool)> = FxHashSet::default();
             // The continuations start side by side: their lexemes compete for the longest match.
             let mut after: SmallVec<[StackId; 4]> = SmallVec::new();
-            let mut pending = vec![(ended, false)];
-            while let Some((stack, left)) = pending.pop() {
+            let mut pending = vec![(ended, Marks::new(), false)];
+            while let Some((stack, marks, left)) = pending.pop() {
                 meter::charge(1)?;
-                if !seen.insert((stack, left)) {
+                if !seen.insert((stack, marks.clone(), left)) {
                     continue;
                 }
                 if left {
-                    after.extend(parts.rewritten(stack, &change, &mut known)?);
+                    if let Some(stack) = parts.rewritten(stack, &change, &mut known)? {
+                        let push = |stack, &frame| self.automaton.push(frame, stack);
+                        after.push(marks.iter().rev().try_fold(stack, push)?);
+                    }
                 }
                 let cell = self.automaton.cell(stack);
                 match cell.frame {
                     Frame::Union(_) => {
-                        pending
-                            .extend(rules.below(self.automaton, stack).iter().map(|&s| (s, left)));
+                        let below = rules.below(self.automaton, stack);
+                        pending.extend(below.iter().map(|&member| (member, marks.clone(), left)));
                     }
                     Frame::Limit(limit) => {
                         let left = left || over(limits.frames.get(limit));
-                        pending.push((cell.parent, left));
+                        pending.push((cell.parent, marks, left));
+                    }
+                    Frame::Mark(_) => {
+                        let marks = marks.iter().copied().chain([cell.frame]).collect();
+                        pending.push((cell.parent, marks, left));
                     }
                     _ if rules.may_be_empty(self.automaton, stack) => {
-                        pending.push((cell.parent, left))
+                        pending.push((cell.parent, marks, left))
                     }
                     _ => {}
                 }
             }
             if !after.is_empty() {
                 let stack = rules.union(self.automaton, &after)?;
-                next.extend(self.automaton.following(stack, thread.transcript)?);
+                out(Closed::Ends(*thread, stack))?;
             }
         }
-        self.automaton.settle(&mut next)?;
-        Ok(next)
+        Ok(())
     }
 
     /// A thread on a stack on which some parts have ended: their lexemes no longer compete with the

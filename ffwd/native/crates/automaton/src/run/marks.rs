@@ -3,7 +3,7 @@
 //!
 //! A text is followed for this with separate stacks, which have a frame at the end of each such
 //! part (`Frame::Mark`). Everything else is the automaton's: symbols, lexemes, containers,
-//! unions, and exits. Configurations and masks are independent of marks.
+//! unions, limits of parts, and exits. Configurations and masks are independent of marks.
 //!
 //! The threads that begin on a stack come in groups, one for each sequence of marks between the
 //! ended part and the next one (`Beginning`). Within a group parses are merged, as they are in
@@ -19,7 +19,9 @@ use crate::json::punctuation::index;
 use crate::json::step_key::KeyStep;
 use crate::json::tables::Json;
 use crate::rules::beginnings::Beginning;
+use crate::rules::limit_tables::OpenPart;
 use crate::rules::mark::Mark;
+use crate::run::ages::Closed;
 use crate::run::automaton::Automaton;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -172,7 +174,7 @@ impl Marked<'_> {
         match thread.lexeme {
             ThreadLexeme::End | ThreadLexeme::Tokens(_) | ThreadLexeme::Escape(_) => Ok(()),
             ThreadLexeme::Key => match self.automaton.json() {
-                Some(json) => self.step_key_with(json, thread, byte, marks, out),
+                Some(json) => self.step_key_with(json, &self.begun(thread)?, byte, marks, out),
                 None => Ok(()),
             },
             ThreadLexeme::Lexeme(index) => {
@@ -183,6 +185,7 @@ impl Marked<'_> {
                     let begun = self.mark_of_start(thread)?;
                     let marks = marks.and(Side::Before, begun.as_slice());
                     let transcript = self.automaton.append(thread.transcript, byte)?;
+                    let thread = &self.begun(thread)?;
                     if after.is_final() {
                         let ended = Thread { transcript, ..*thread };
                         self.leave(&ended, lexeme.accept(after), &mut |more, threads| {
@@ -205,6 +208,35 @@ impl Marked<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// The thread with the parts with limits that contain its next byte.
+    fn begun(&self, thread: &Thread) -> Result<Thread> {
+        Ok(Thread { stack: self.automaton.limited().begun(thread.stack)?, ..*thread })
+    }
+
+    /// As [`Limited::closed`](crate::run::limits::Limited::closed), each thread with its marks.
+    pub fn close(
+        &self,
+        threads: &[Thread],
+        is_over: &impl Fn(&OpenPart) -> bool,
+        out: &mut dyn FnMut(&Marks, Thread),
+    ) -> Result<()> {
+        self.automaton.limited().close(threads, is_over, &mut |closed| {
+            let (ended, after) = match closed {
+                Closed::GoesOn(thread) => {
+                    out(&Marks::default(), thread);
+                    return Ok(());
+                }
+                Closed::Ends(thread, after) => (thread, after),
+            };
+            let mark = self.mark_of_exit(&ended)?;
+            self.begin_after(after, ended.transcript, mark, &mut |more, threads| {
+                let marks = Marks::default().and(Side::Before, more);
+                threads.iter().for_each(|&thread| out(&marks, thread));
+                Ok(())
+            })
+        })
     }
 
     /// Whether some language of a thread that can continue from a state has an exit.
@@ -264,7 +296,7 @@ impl Marked<'_> {
                 if !program.is_some_and(|program| program.is_in_set(set, token)) {
                     return Ok(());
                 }
-                let after = self.automaton.cell(thread.stack).parent;
+                let after = self.automaton.cell(self.begun(thread)?.stack).parent;
                 self.begin_after(after, TextId::NONE, None, &mut |more, threads| {
                     let marks = marks.and(Side::After, more);
                     threads.iter().for_each(|&thread| out(&marks, thread));

@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::history::{Histories, HistoryId};
-use ffwd_automaton::{Automaton, Result, Thread, Threads};
+use crate::matcher::sections::{kept, left_of, Ages};
+use ffwd_automaton::{Aged, Automaton, OpenPart, Result, Thread, Threads};
 use ffwd_automaton::{Mark, Marks};
 use ffwd_bounds::error::LimitExceeded;
 
@@ -12,6 +13,8 @@ use ffwd_bounds::error::LimitExceeded;
 pub struct Reading {
     pub history: HistoryId,
     pub threads: Threads,
+    /// For each age of a part with a limit the position of the token with which it began.
+    ages: Ages,
 }
 
 /// The preferred parse, and its alternatives.
@@ -20,34 +23,36 @@ pub type Readings = Vec<Reading>;
 /// The most parses with different spans of one text.
 const MAX_READINGS: usize = 10_000;
 
-/// Parses by their marks.
+/// Parses by their marks. Those with the same marks come from one parse, and have its ages.
 #[derive(Default)]
-struct Next(FxHashMap<HistoryId, Threads>);
+struct Next(FxHashMap<HistoryId, (Threads, Ages)>);
 
 impl Next {
     fn add(
         &mut self,
         histories: &mut Histories,
-        (history, at, length): (HistoryId, usize, usize),
+        from: &Reading,
+        (at, length): (usize, usize),
         marks: &Marks,
         thread: Thread,
     ) {
-        let mut history = history;
+        let mut history = from.history;
         for &mark in &marks.before {
             history = histories.push(history, (mark, at));
         }
         for &mark in &marks.after {
             history = histories.push(history, (mark, at + length));
         }
-        self.0.entry(history).or_default().push(thread);
+        let next = self.0.entry(history).or_insert_with(|| (Threads::new(), from.ages.clone()));
+        next.0.push(thread);
     }
 
     /// The parses in order of preference, each thread only in the first that has it.
     fn settle(self, automaton: &Automaton, histories: &Histories) -> Result<Readings> {
         let mut readings = Readings::with_capacity(self.0.len());
-        for (history, mut threads) in self.0 {
+        for (history, (mut threads, ages)) in self.0 {
             automaton.settle(&mut threads)?;
-            readings.push(Reading { history, threads });
+            readings.push(Reading { history, threads, ages });
         }
         if readings.len() > MAX_READINGS {
             return Err(LimitExceeded::new("span_parses", MAX_READINGS).into());
@@ -59,8 +64,10 @@ impl Next {
             });
             let mut known: FxHashMap<_, Threads> = FxHashMap::default();
             for reading in &mut readings {
+                let ages = &reading.ages;
                 reading.threads.retain(|thread| {
-                    let same = known.entry((thread.lexeme, thread.state)).or_default();
+                    let key = (thread.lexeme, thread.state, ages.clone());
+                    let same = known.entry(key).or_default();
                     let is_new = !same.iter().any(|by| automaton.marked().is_covered(thread, by));
                     if is_new {
                         same.push(*thread);
@@ -82,10 +89,11 @@ pub fn start(
     at: usize,
 ) -> Result<Readings> {
     let mut next = Next::default();
+    let from = Reading { history, threads: Threads::new(), ages: Ages::new() };
     for beginning in automaton.marked().start()?.iter() {
         let marks = Marks { before: beginning.marks.iter().copied().collect(), ..Marks::default() };
         for &thread in &beginning.threads {
-            next.add(histories, (history, at, 0), &marks, thread);
+            next.add(histories, &from, (at, 0), &marks, thread);
         }
     }
     next.settle(automaton, histories)
@@ -102,10 +110,10 @@ pub fn read(
     let mut readings = readings.to_vec();
     for (place, &byte) in text.iter().enumerate() {
         let mut next = Next::default();
-        for Reading { history, threads } in &readings {
-            for thread in threads {
+        for reading in &readings {
+            for thread in &reading.threads {
                 automaton.marked().step(thread, byte, &mut |marks, thread| {
-                    next.add(histories, (*history, at + place, 1), marks, thread);
+                    next.add(histories, reading, (at + place, 1), marks, thread);
                 })?;
             }
         }
@@ -124,24 +132,64 @@ pub fn read_token(
     at: usize,
 ) -> Result<Readings> {
     let mut next = Next::default();
-    for Reading { history, threads } in readings {
-        for thread in threads {
+    for reading in readings {
+        for thread in &reading.threads {
             automaton.marked().step_token(
                 thread,
                 token,
                 &Marks::default(),
                 &mut |marks, thread| {
-                    next.add(histories, (*history, at, text.len()), marks, thread);
+                    next.add(histories, reading, (at, text.len()), marks, thread);
                 },
             )?;
         }
     }
     if !text.is_empty() {
-        for Reading { history, threads } in read(automaton, histories, readings, text, at)? {
-            next.0.entry(history).or_default().extend(threads);
+        for Reading { history, threads, ages } in read(automaton, histories, readings, text, at)? {
+            next.0.entry(history).or_insert_with(|| (Threads::new(), ages)).0.extend(threads);
         }
     }
     next.settle(automaton, histories)
+}
+
+/// The parses after the token at a position, as [`settled`] in `matcher::sections`: parts with
+/// limits begin with it, and end if they have used all of their tokens. The text ends at `at`.
+pub fn settle_limits(
+    automaton: &Automaton,
+    histories: &mut Histories,
+    readings: Readings,
+    position: usize,
+    at: usize,
+) -> Result<Readings> {
+    if !automaton.has_limits() {
+        return Ok(readings);
+    }
+    let mut next = Next::default();
+    for reading in readings {
+        let reading = aged(automaton, reading, Some(position))?;
+        let is_over = |part: &OpenPart| left_of(part, &reading.ages, position + 1) == 0;
+        automaton.marked().close(&reading.threads, &is_over, &mut |marks, thread| {
+            next.add(histories, &reading, (at, 0), marks, thread);
+        })?;
+    }
+    let readings = next.settle(automaton, histories)?;
+    readings.into_iter().map(|reading| aged(automaton, reading, None)).collect()
+}
+
+/// A parse with ages for its parts with limits. Those that begin with the token at a position, or
+/// with none, have begun there.
+fn aged(automaton: &Automaton, reading: Reading, position: Option<usize>) -> Result<Reading> {
+    let Aged { threads, kept: ages, fresh } = automaton.limited().aged(&reading.threads)?;
+    let mut ages = kept(&reading.ages, &ages);
+    if fresh {
+        ages.push(position.unwrap_or(0) as u32);
+    }
+    Ok(Reading { threads, ages, ..reading })
+}
+
+/// The parses after the prompt's share of the text, which counts for no limit.
+pub fn after_prompt(automaton: &Automaton, readings: Readings) -> Result<Readings> {
+    readings.into_iter().map(|reading| aged(automaton, reading, None)).collect()
 }
 
 /// Returns the marks of the first parse that can end here; `None` if none can.
@@ -152,7 +200,7 @@ pub fn end(
     at: usize,
 ) -> Result<Option<HistoryId>> {
     let mut ends: Vec<HistoryId> = Vec::new();
-    for Reading { history, threads } in readings {
+    for Reading { history, threads, .. } in readings {
         for thread in threads {
             automaton.marked().ends(thread, &[], &mut |marks: &[Mark]| {
                 let push = |id, &mark: &Mark| histories.push(id, (mark, at));

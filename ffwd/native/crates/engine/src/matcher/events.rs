@@ -217,7 +217,8 @@ impl Matcher {
             true => None,
             false => {
                 let start = readings::start(automaton, histories, Default::default(), 0)?;
-                Some(readings::read(automaton, histories, &start, &self.prefill, 0)?)
+                let read = readings::read(automaton, histories, &start, &self.prefill, 0)?;
+                Some(readings::after_prompt(automaton, read)?)
             }
         };
         let stage = self.preamble.as_ref().map_or(Stage::Grammar, |preamble| preamble.start());
@@ -309,6 +310,10 @@ impl Matcher {
             true => readings::read_token(automaton, histories, before, token.0, text, from)?,
             false => readings::read(automaton, histories, before, text, from)?,
         };
+        if next.is_empty() {
+            return Err(unread(token, position).into());
+        }
+        let next = readings::settle_limits(automaton, histories, next, position, place.length)?;
         if next.is_empty() {
             return Err(unread(token, position).into());
         }

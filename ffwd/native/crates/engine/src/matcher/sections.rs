@@ -19,7 +19,7 @@ use ffwd_automaton::{Automaton, Result, StateId, Thread, Threads};
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// For each age the position of the token with which these parts began.
-pub(super) type Ages = SmallVec<[u32; 2]>;
+pub(crate) type Ages = SmallVec<[u32; 2]>;
 
 /// The state of a sequence with limits, besides its position.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,7 @@ impl Sections {
 }
 
 /// How many more tokens a part is allowed before the token at a position.
-pub(super) fn left_of(part: &OpenPart, ages: &Ages, position: usize) -> usize {
+pub(crate) fn left_of(part: &OpenPart, ages: &Ages, position: usize) -> usize {
     let begun = ages.get(part.age as usize).map_or(position, |&begun| begun as usize);
     (begun + part.max_tokens as usize).saturating_sub(position)
 }
@@ -116,7 +116,8 @@ pub(super) fn settled(
     Ok(Some(Settled { threads: aged.threads, ages, closed: true }))
 }
 
-fn kept(ages: &Ages, kept: &[u32]) -> Ages {
+/// The ages of those parts that remain.
+pub(crate) fn kept(ages: &Ages, kept: &[u32]) -> Ages {
     kept.iter().filter_map(|&age| ages.get(age as usize).copied()).collect()
 }
 
