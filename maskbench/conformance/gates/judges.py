@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
+from itertools import islice
 from typing import Any
 
 import jsonschema
@@ -86,10 +87,13 @@ class Judges:
         return rust if rust == python else None
 
     def refusals(self, instance: Any) -> tuple[list[str], list[str]]:
-        """Return the reasons for which jsonschema-rs, and jsonschema, reject the instance."""
-        rust = [f"jsonschema-rs: {error.message}" for error in self._rust.iter_errors(instance)]
-        python = [f"jsonschema: {error.message}" for error in self._python.iter_errors(instance)]
-        return rust, python
+        """Return the first reason for which jsonschema-rs, and jsonschema, reject the instance.
+
+        All reasons of a recursive schema can be too many to be listed.
+        """
+        rust = [error.message for error in islice(self._rust.iter_errors(instance), 1)]
+        python = [error.message for error in islice(self._python.iter_errors(instance), 1)]
+        return [f"jsonschema-rs: {one}" for one in rust], [f"jsonschema: {one}" for one in python]
 
     def refusing_keywords(self, instance: Any) -> list[str]:
         """Return the keywords of the root's schemas for which jsonschema rejects the instance."""

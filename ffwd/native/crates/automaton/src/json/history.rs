@@ -68,6 +68,17 @@ impl Histories {
         Ok(self.find(history, &key).is_some_and(|node| self.sets.ends(node)))
     }
 
+    /// Whether none of some strings is in the set, and no item begins with the last one, which has
+    /// not ended. May return `false` if that is hard to decide.
+    pub(crate) fn lack(&self, history: UsedId, ended: &[&[u8]], begun: &[u8]) -> bool {
+        let is_used = |item: &&[u8]| self.find(history, item).is_some_and(|at| self.sets.ends(at));
+        let mut texts = ended.iter().copied().chain([begun]);
+        !texts.any(|text| text.contains(&b'\\'))
+            && !ended.iter().any(is_used)
+            // A quote begins one of many strings.
+            && (begun.len() <= 1 || self.find(history, begun).is_none())
+    }
+
     /// How many items are in the set.
     pub(crate) fn len(&self, history: UsedId) -> u32 {
         let members = self.sets.child(history, MEMBER).map_or(0, |node| self.sets.count(node));

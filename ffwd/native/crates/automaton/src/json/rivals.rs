@@ -162,27 +162,6 @@ impl<O: On> Compared<'_, O> {
         Ok(kept)
     }
 
-    /// Whether no earlier item is one of some strings or begins with the last one, which has not
-    /// ended, for a thread in such an item. May return `false` if that is hard to decide.
-    pub fn are_new(&self, thread: &Thread, ended: &[&[u8]], begun: &[u8]) -> bool {
-        let mut levels = self.levels(thread.stack);
-        let (Some((level, _, history)), None) = (levels.next(), levels.next()) else {
-            return false;
-        };
-        let has_escape = |text: &&[u8]| text.contains(&b'\\');
-        if self.on.cell(thread.stack).parent != level
-            || ended.iter().any(has_escape)
-            || has_escape(&begun)
-        {
-            return false;
-        }
-        let histories = &self.json.histories;
-        let is_used =
-            |item: &&[u8]| histories.find(history, item).is_some_and(|at| histories.sets.ends(at));
-        // A quote begins one of many strings.
-        !ended.iter().any(is_used) && (begun.len() <= 1 || histories.find(history, begun).is_none())
-    }
-
     /// Returns the relation of the earlier items to the tokens that a thread matches.
     pub fn rivals(&self, thread: &Thread) -> Result<Rivals> {
         if !self.on.has_history(thread.stack) {

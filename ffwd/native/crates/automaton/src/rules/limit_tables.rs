@@ -80,6 +80,24 @@ pub struct OpenPart {
     pub age: u32,
 }
 
+/// For each age the position of the token with which these parts began.
+pub type Ages = SmallVec<[u32; 2]>;
+
+impl OpenPart {
+    /// How many more tokens it is allowed before the token at a position.
+    pub fn left(&self, ages: &Ages, position: usize) -> usize {
+        let begun = ages.get(self.age as usize).map_or(position, |&begun| begun as usize);
+        (begun + self.max_tokens as usize).saturating_sub(position)
+    }
+}
+
+impl Aged {
+    /// The ages of those parts that remain, of the former ones.
+    pub fn remaining(&self, ages: &Ages) -> Ages {
+        self.kept.iter().filter_map(|&age| ages.get(age as usize).copied()).collect()
+    }
+}
+
 /// A configuration after a token.
 #[derive(Clone, Debug)]
 pub struct Aged {

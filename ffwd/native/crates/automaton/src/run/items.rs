@@ -10,6 +10,7 @@ use crate::json::pointer::Rivals;
 use crate::json::rival_place::{may_equal, Beside, BesideScalar, Left, NextPlace, RivalPlace};
 use crate::run::automaton::Automaton;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
+use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 use ffwd_regular::expr::LexState;
 
@@ -53,9 +54,16 @@ impl Items<'_> {
         self.0.is_none_or(|compared| rivals.clears(&compared, token))
     }
 
-    /// Whether strings are certainly no earlier items, and the last one begins none.
+    /// Whether strings are certainly no earlier items, and the last one begins none, for a thread in
+    /// such an item.
     pub fn are_new(&self, thread: &Thread, ended: &[&[u8]], begun: &[u8]) -> bool {
-        self.0.is_none_or(|compared| compared.are_new(thread, ended, begun))
+        let Some(compared) = self.0 else { return true };
+        let mut levels = compared.levels(thread.stack);
+        let (Some((level, _, history)), None) = (levels.next(), levels.next()) else {
+            return false;
+        };
+        compared.on.cell(thread.stack).parent == level
+            && compared.json.histories.lack(history, ended, begun)
     }
 
     /// Whether a token certainly leads away from all earlier items.

@@ -3,8 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::history::{Histories, HistoryId};
-use crate::matcher::sections::{kept, left_of, Ages};
-use ffwd_automaton::{Aged, Automaton, OpenPart, Result, Thread, Threads};
+use ffwd_automaton::{Ages, Automaton, OpenPart, Result, Thread, Threads};
 use ffwd_automaton::{Mark, Marks};
 use ffwd_bounds::error::LimitExceeded;
 
@@ -167,7 +166,7 @@ pub fn settle_limits(
     let mut next = Next::default();
     for reading in readings {
         let reading = aged(automaton, reading, Some(position))?;
-        let is_over = |part: &OpenPart| left_of(part, &reading.ages, position + 1) == 0;
+        let is_over = |part: &OpenPart| part.left(&reading.ages, position + 1) == 0;
         automaton.marked().close(&reading.threads, &is_over, &mut |marks, thread| {
             next.add(histories, &reading, (at, 0), marks, thread);
         })?;
@@ -179,12 +178,12 @@ pub fn settle_limits(
 /// A parse with ages for its parts with limits. Those that begin with the token at a position, or
 /// with none, have begun there.
 fn aged(automaton: &Automaton, reading: Reading, position: Option<usize>) -> Result<Reading> {
-    let Aged { threads, kept: ages, fresh } = automaton.limited().aged(&reading.threads)?;
-    let mut ages = kept(&reading.ages, &ages);
-    if fresh {
+    let aged = automaton.limited().aged(&reading.threads)?;
+    let mut ages = aged.remaining(&reading.ages);
+    if aged.fresh {
         ages.push(position.unwrap_or(0) as u32);
     }
-    Ok(Reading { threads, ages, ..reading })
+    Ok(Reading { threads: aged.threads, ages, ..reading })
 }
 
 /// The parses after the prompt's share of the text, which counts for no limit.

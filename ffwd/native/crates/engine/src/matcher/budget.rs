@@ -9,12 +9,12 @@
 use std::sync::Arc;
 
 use super::preamble::{Rest, Stage, Step};
-use super::sections::{Ages, Course, Sections};
+use super::sections::{Course, Sections};
 use super::{Matcher, MatcherError, Place};
 use crate::engine::Generation;
 use crate::mask::token_set::{bits, set_bits};
 use crate::mask::Completion;
-use ffwd_automaton::{EndingText, EngineError, Result};
+use ffwd_automaton::{Ages, EndingText, EngineError, Result};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
 

@@ -12,11 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::budget::Plan;
-use super::sections::{left_of, settled, Ages};
+use super::sections::settled;
 use super::{Matcher, Place, Stage};
 use crate::engine::Generation;
 use crate::mask::Completion;
-use ffwd_automaton::{EndingText, Result, StateId};
+use ffwd_automaton::{Ages, EndingText, Result, StateId};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::vocabulary::TokenId;
 
@@ -137,7 +137,7 @@ impl Matcher {
             let mut first_end = usize::MAX;
             for (state, ages) in ends {
                 for part in automaton.limited().open_parts(automaton.threads(*state)) {
-                    first_end = first_end.min(position + left_of(&part, ages, position));
+                    first_end = first_end.min(position + part.left(ages, position));
                 }
             }
             if first_end == usize::MAX {

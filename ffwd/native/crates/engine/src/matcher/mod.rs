@@ -27,7 +27,7 @@ mod live;
 mod masks;
 mod preamble;
 mod rollback;
-pub(crate) mod sections;
+mod sections;
 mod step;
 pub(crate) use batch::{compute_unknown, helping};
 pub use batch::{fill_bitmasks, Unfilled};

@@ -7,19 +7,13 @@
 //! two cases. Either a completion within all limits is known after it, or it is the next token of
 //! the plan. Far from the limit of a part this is known in advance, without a search.
 
-use smallvec::SmallVec;
-
 use super::budget::Plan;
 use super::{Matcher, MatcherError, Place};
 use crate::engine::{Generation, Recipe};
 use crate::mask::token_set::set_bits;
 use crate::mask::Completion;
-use ffwd_automaton::OpenPart;
-use ffwd_automaton::{Automaton, Result, StateId, Thread, Threads};
+use ffwd_automaton::{Ages, Automaton, OpenPart, Result, StateId, Thread, Threads};
 use ffwd_tokenizer::vocabulary::TokenId;
-
-/// For each age the position of the token with which these parts began.
-pub(crate) type Ages = SmallVec<[u32; 2]>;
 
 /// The state of a sequence with limits, besides its position.
 #[derive(Clone, Debug, Default)]
@@ -75,12 +69,6 @@ impl Sections {
     }
 }
 
-/// How many more tokens a part is allowed before the token at a position.
-pub(crate) fn left_of(part: &OpenPart, ages: &Ages, position: usize) -> usize {
-    let begun = ages.get(part.age as usize).map_or(position, |&begun| begun as usize);
-    (begun + part.max_tokens as usize).saturating_sub(position)
-}
-
 /// A configuration after a token, with its ages.
 pub(super) struct Settled {
     pub threads: Threads,
@@ -98,27 +86,22 @@ pub(super) fn settled(
     position: usize,
 ) -> Result<Option<Settled>> {
     let aged = automaton.limited().aged(threads)?;
-    let mut now: Ages = kept(ages, &aged.kept);
+    let mut now: Ages = aged.remaining(ages);
     if aged.fresh {
         now.push(position as u32);
     }
     let parts = automaton.limited().open_parts(&aged.threads);
-    if parts.iter().all(|part| left_of(part, &now, position + 1) > 0) {
+    if parts.iter().all(|part| part.left(&now, position + 1) > 0) {
         return Ok(Some(Settled { threads: aged.threads, ages: now, closed: false }));
     }
-    let is_over = |part: &OpenPart| left_of(part, &now, position + 1) == 0;
+    let is_over = |part: &OpenPart| part.left(&now, position + 1) == 0;
     let closed = automaton.limited().closed(&aged.threads, &is_over)?;
     if closed.is_empty() {
         return Ok(None);
     }
     let aged = automaton.limited().aged(&closed)?;
-    let ages = kept(&now, &aged.kept);
+    let ages = aged.remaining(&now);
     Ok(Some(Settled { threads: aged.threads, ages, closed: true }))
-}
-
-/// The ages of those parts that remain.
-pub(crate) fn kept(ages: &Ages, kept: &[u32]) -> Ages {
-    kept.iter().filter_map(|&age| ages.get(age as usize).copied()).collect()
 }
 
 impl Matcher {
@@ -258,14 +241,14 @@ impl Matcher {
             for part in &parts {
                 let bytes =
                     automaton.limited().bytes_to_end(part.node)?.map(|bytes| bytes as usize);
-                ample &= bytes.is_some_and(|bytes| bytes < left_of(part, ages, position));
+                ample &= bytes.is_some_and(|bytes| bytes < part.left(ages, position));
             }
             if ample {
                 return Ok(true);
             }
         }
         let whole = self.max_tokens().map_or(usize::MAX, |max| max.saturating_sub(position));
-        let left = parts.iter().map(|part| left_of(part, ages, position));
+        let left = parts.iter().map(|part| part.left(ages, position));
         let least =
             left.chain([whole, automaton.limited().least() as usize]).min().unwrap_or(whole);
         let most = match find && least > 1 {
@@ -319,7 +302,7 @@ impl Matcher {
             let parts = automaton.limited().open_parts(automaton.threads(state));
             let mut least = left.min(automaton.limited().least() as usize);
             for part in &parts {
-                least = least.min(left_of(part, ages, position));
+                least = least.min(part.left(ages, position));
             }
             if let Some(completion) = completion {
                 // Bytes are no fewer than tokens. A lexeme that was ended early could continue.
@@ -332,7 +315,7 @@ impl Matcher {
                 }
             }
             // The part that must end first may be missing.
-            let first = parts.into_iter().min_by_key(|part| left_of(part, ages, position));
+            let first = parts.into_iter().min_by_key(|part| part.left(ages, position));
             let Some(first) = first else { return Ok(None) };
             let rest =
                 automaton.limited().closed(automaton.threads(state), &|part| *part == first)?;
