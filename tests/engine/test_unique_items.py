@@ -479,3 +479,21 @@ def test_members_are_compared_with_those_of_earlier_items_alone(
         assert matcher.accept_token(token)
     assert matcher.is_accepting()
     assert grammar.stats()["doubts_resolved"] < 4 * len(tokens)
+
+
+def test_names_that_are_not_ascii_tell_items_apart(vocabulary: ffwd.Vocabulary) -> None:
+    """Byte by byte: an item may end within a character."""
+    pattern = {"patternProperties": {"^(a|é)$": {"const": 1}}, "additionalProperties": False}
+    few = {**UNIQUE, "items": {"type": "object", "minProperties": 1, **pattern}}
+    matcher = ffwd.compile(ffwd.json_schema(few, whitespace="compact"), vocabulary).matcher()
+    assert matcher.accept_tokens(list(b'[{"a":1},{"a":1,"' + "é".encode() + b'":1},{"'))
+    # Only the object with this name alone is left.
+    assert [token for token in matcher.allowed_token_ids() if token < 256] == [0xC3]
+    assert matcher.accept_tokens(list('é":1}]'.encode()))
+
+    text, array = {"type": "string", "pattern": "^.$"}, {"type": "array", "uniqueItems": True}
+    patterns = {"^[a-cé]{0,2}$": text, "^(ab?)+$": array}
+    many = {**UNIQUE, "items": {"type": "object", "patternProperties": patterns}}
+    matcher = ffwd.compile(ffwd.json_schema(many, whitespace="compact"), vocabulary).matcher()
+    assert matcher.accept_tokens(list('[{"":"b"},{},{"én":0.1},{"🐢":0}]'.encode()))
+    assert matcher.is_accepting()

@@ -87,13 +87,13 @@ class Judges:
         return rust if rust == python else None
 
     def refusals(self, instance: Any) -> tuple[list[str], list[str]]:
-        """Return the first reason for which jsonschema-rs, and jsonschema, reject the instance.
+        """Return why jsonschema-rs, and jsonschema, reject the instance: at most a reason each.
 
-        All reasons of a recursive schema can be too many to be listed.
+        All reasons of a recursive schema can be too many to be listed, as jsonschema-rs does.
         """
-        rust = [error.message for error in islice(self._rust.iter_errors(instance), 1)]
+        rust = [] if self._rust.is_valid(instance) else ["jsonschema-rs: rejected"]
         python = [error.message for error in islice(self._python.iter_errors(instance), 1)]
-        return [f"jsonschema-rs: {one}" for one in rust], [f"jsonschema: {one}" for one in python]
+        return rust, [f"jsonschema: {message}" for message in python]
 
     def refusing_keywords(self, instance: Any) -> list[str]:
         """Return the keywords of the root's schemas for which jsonschema rejects the instance."""

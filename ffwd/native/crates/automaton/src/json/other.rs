@@ -117,10 +117,11 @@ impl<O: On> Compared<'_, O> {
                     continue;
                 }
             }
-            // Digits are tried first, and blanks last.
+            // Digits are tried first; blanks, and what is not ASCII, last.
+            let wide = (0x80..=0xFF).chain(*b" \n\t\r");
             let others = (b'!'..=b'~').filter(|byte| !byte.is_ascii_digit());
             let trying = blanks.trying(*self, &threads);
-            for byte in b" \n\t\r".iter().copied().chain(others).chain(b'0'..=b'9') {
+            for byte in wide.chain(others).chain(b'0'..=b'9') {
                 let from = if byte.is_ascii_whitespace() { &trying } else { &threads };
                 let next = self.on.step(from, byte)?;
                 if next.is_empty() || byte == b'0' && are_same_numbers(self, &threads, &next) {
