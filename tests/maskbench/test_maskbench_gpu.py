@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ from maskbench.speed.gpu.decoding import (
     write,
 )
 from maskbench.speed.gpu.goals import goals
-from maskbench.speed.gpu.joining import joining
+from maskbench.speed.gpu.joining import joining, most_columns
 from maskbench.speed.gpu.models import Passes, pass_width, random_model
 from maskbench.speed.processors.measure import TokenizedDocument, texts
 from maskbench.speed.processors.rows import Peers
@@ -134,7 +135,7 @@ def test_forced_chunks_are_the_document(peers, documents, engine):
 @pytest.mark.parametrize("engine", ["ffwd", "xgrammar", "llguidance"])
 def test_an_unseen_schema_joins(model, peers, documents, engine):
     fresh = [TokenizedDocument(documents[3].schema, documents[3].tokens[: STEPS // 3])] * 2
-    passes = Passes(model, 3, STEPS + 2, graphs=False)
+    passes = Passes(model, 3, most_columns(documents[:3], fresh), graphs=False)
     found = joining(passes, peers, engine, documents[:3], fresh, CPU)
     assert len(found.lost) == len(found.waited) == 2
     assert all(1 <= waited <= found.steps for waited in found.waited)
@@ -145,9 +146,39 @@ def test_an_unseen_schema_joins(model, peers, documents, engine):
 
 def test_the_first_newcomer_joins_also_when_the_time_is_over(model, peers, documents):
     fresh = [TokenizedDocument(documents[3].schema, documents[3].tokens[: STEPS // 3])] * 2
-    passes = Passes(model, 2, STEPS + 2, graphs=False)
+    passes = Passes(model, 2, most_columns(documents[:2], fresh), graphs=False)
     found = joining(passes, peers, "ffwd", documents[:2], fresh, CPU, over=lambda: True)
     assert len(found.lost) == 1
+
+
+class CompiledAtTheLastStep:
+    """In place of a thread: a future that is done when the warm requests have one step left."""
+
+    def __init__(self, _: int) -> None:
+        self.asked = 0
+
+    def submit(self, compiled: Any, *arguments: Any) -> Any:
+        self.compiled = compiled(*arguments)
+        return self
+
+    def done(self) -> bool:
+        self.asked += 1
+        return self.asked == STEPS - STEPS // 3 - 1
+
+    def result(self) -> Any:
+        return self.compiled
+
+    def shutdown(self) -> None:
+        pass
+
+
+def test_a_newcomer_may_join_with_the_last_step(model, peers, documents, monkeypatch):
+    monkeypatch.setattr("maskbench.speed.gpu.joining.ThreadPoolExecutor", CompiledAtTheLastStep)
+    fresh = [TokenizedDocument(documents[3].schema, documents[3].tokens[: STEPS // 3])]
+    passes = Passes(model, 2, most_columns(documents[:2], fresh), graphs=False)
+    found = joining(passes, peers, "ffwd", documents[:2], fresh, CPU)
+    assert found.waited == [STEPS - STEPS // 3 - 1]
+    assert len(found.after) > STEPS - STEPS // 3
 
 
 @pytest.mark.parametrize("engine", ["ffwd", "xgrammar", "llguidance"])

@@ -67,6 +67,11 @@ class _Newcomer:
         self._thread.shutdown()
 
 
+def most_columns(warm: Sequence[TokenizedDocument], fresh: Sequence[TokenizedDocument]) -> int:
+    """Return the columns that passes need: a newcomer may join with the last step of the others."""
+    return sum(max(len(text.tokens) for text in texts) for texts in (warm, fresh)) + 2
+
+
 def joining(
     passes: Passes,
     peers: Peers,
@@ -79,6 +84,7 @@ def joining(
 ) -> Joined:
     """Let each fresh document join once; its schema is compiled only then.
 
+    The passes have `most_columns`, for how late a newcomer joins depends on the machine.
     The documents of `warm` have three times as many tokens as those of `fresh`, so that a newcomer
     arrives after a third. None joins once the time is over, but the first.
     """

@@ -34,7 +34,7 @@ from maskbench.speed.gpu.decoding import (
     write,
 )
 from maskbench.speed.gpu.goals import goals
-from maskbench.speed.gpu.joining import joining
+from maskbench.speed.gpu.joining import joining, most_columns
 from maskbench.speed.gpu.models import Passes, random_model
 from maskbench.speed.logits.masks import grammar_masks
 from maskbench.speed.processors.measure import TokenizedDocument, texts
@@ -388,7 +388,8 @@ class _Bench:
         fresh = self.fresh[shape]
 
         def one(engine: str) -> None:
-            passes = Passes(model, len(warm), self.plan.steps + 2, graphs=self.plan.graphs)
+            columns = most_columns(warm, fresh)
+            passes = Passes(model, len(warm), columns, graphs=self.plan.graphs)
             passes.warm([1])
             found = joining(passes, self.peers, engine, warm, fresh, self.device, over=self.over)
             steps[engine] = np.array(found.after, dtype=np.float32)
