@@ -163,6 +163,46 @@ def test_blanks_between_numbers_are_not_read_byte_by_byte(kind: str) -> None:
     assert read[1] <= read[0] + 5, read
 
 
+MARKS = [b'"', b'":', b'",', b'"}', b'"},', b'"]', b'"],', b"}", b"},", b"{", b"[", b",", b"]"]
+THREE = ["ab", "abc", "b"]
+PAIRS_OF_THREE = shuffled([list(pair) for pair in itertools.product(THREE, THREE)])
+ENDED = [mark + blanks for mark in MARKS for blanks in (b"\n", b"\r\n\n", b" \t", b" ", b"\n  ")]
+
+
+@pytest.mark.parametrize("whitespace", ["flexible", "consistent"])
+@pytest.mark.parametrize(
+    ("items", "values"),
+    [
+        ({"enum": THREE}, THREE),
+        (PAIR | {"prefixItems": [{"enum": THREE}] * 2}, PAIRS_OF_THREE),
+        (
+            OBJECT | {"properties": {"a": {"enum": THREE}, "b": {"enum": THREE}}},
+            [{"a": one, "b": other} for one, other in PAIRS_OF_THREE],
+        ),
+    ],
+    ids=["words", "arrays", "objects"],
+)
+def test_tokens_that_differ_in_blanks_are_read_once(
+    whitespace: str, items: dict, values: list
+) -> None:
+    """A mask is what validating each token says, and blanks add few doubts."""
+    read = []
+    for ended in ([], ENDED):
+        texts = [*TEXTS, *ended, None]
+        vocabulary = ffwd.Vocabulary(texts, eos_token_ids=[len(texts) - 1])
+        schema = {**UNIQUE, "items": items}
+        grammar = ffwd.compile(ffwd.json_schema(schema, whitespace=whitespace), vocabulary)
+        matcher = grammar.matcher()
+        tokens = longest_tokens(json.dumps(shuffled(values), separators=(",", ":")).encode())
+        for token in tokens:
+            allowed = mask_bits(matcher)
+            for other in range(len(TEXTS), len(texts) - 1):
+                assert allowed[other] == matcher.validate_tokens([other]), texts[other]
+            assert matcher.accept_token(token)
+        read.append(grammar.stats()["doubts_resolved"] / len(tokens))
+    assert read[1] <= read[0] + 2, read
+
+
 RECORDS = [{"id": at, "n": WORDS[at % 50]} for at in range(200)]
 RECORD = {
     "type": "object",

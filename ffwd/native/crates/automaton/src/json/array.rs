@@ -5,6 +5,7 @@
 //! must differ. An item's query asks for a state from which the array can be completed (`items`),
 //! and observes the schemas that determine the next state.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{EngineError, Result};
@@ -50,6 +51,9 @@ impl Json {
             length.max(spec.max_items.unwrap_or(0))
         };
         let cap = monitors.iter().map(|monitor| cap(&monitor.spec)).max().unwrap_or(0);
+        if monitors.iter().any(|monitor| monitor.spec.repeats) {
+            self.arrays.repeats.store(true, Ordering::Release);
+        }
         let group = ArrayGroup { monitors, cap, required };
         let monitors = group.monitors.iter().map(|monitor| monitor.spec.memory_bytes() + 64);
         self.held.add(std::mem::size_of::<ArrayGroup>() + monitors.sum::<usize>());

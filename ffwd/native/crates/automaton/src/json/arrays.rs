@@ -1,5 +1,6 @@
 //! What is known of arrays alone: their states, by id.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -31,6 +32,8 @@ pub struct Arrays {
     /// The next item after each state; `None` if no item is allowed.
     pub(crate) items: Mutex<FxHashMap<ArrayStateId, Option<ArrayPendingId>>>,
     pub(crate) spares: Mutex<FxHashMap<ArrayStateId, Spare>>,
+    /// Whether a group has a schema that requires equal items, the negation of `uniqueItems`.
+    pub(crate) repeats: AtomicBool,
 }
 
 impl Arrays {

@@ -1,5 +1,6 @@
 //! The tables of a grammar's JSON values.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -111,6 +112,7 @@ impl Json {
                 pendings: Interner::new(frames, MAX_FRAMES),
                 items: Mutex::default(),
                 spares: Mutex::default(),
+                repeats: AtomicBool::new(false),
             },
             histories: Histories::new()?,
             rivals: KnownRivals::default(),

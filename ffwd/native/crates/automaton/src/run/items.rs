@@ -1,5 +1,7 @@
 //! Items that later ones are compared with, for readers of tokens.
 
+use std::sync::atomic::Ordering;
+
 use smallvec::SmallVec;
 
 use crate::error::Result;
@@ -39,6 +41,12 @@ impl Automaton {
 }
 
 impl Items<'_> {
+    /// Whether an array that has been begun may require equal items. Otherwise what is allowed
+    /// after any item includes what is allowed after each one.
+    pub fn may_have_to_repeat(&self) -> bool {
+        self.0.is_some_and(|compared| compared.json.arrays.repeats.load(Ordering::Acquire))
+    }
+
     /// The stack without the earlier items.
     pub fn without_history(&self, stack: StackId) -> Result<StackId> {
         self.0.map_or(Ok(stack), |compared| compared.without_history(stack))

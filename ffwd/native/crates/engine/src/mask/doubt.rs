@@ -30,8 +30,8 @@ impl Doubt {
         doubts.into()
     }
 
-    /// Returns whether the token is allowed in this text. It is known to be allowed in some texts.
-    pub fn resolve(
+    /// Returns whether the token is allowed in this text.
+    fn resolve(
         self,
         vocabulary: &Vocabulary,
         automaton: &Automaton,
@@ -53,6 +53,64 @@ impl Doubt {
         // It may also be taken as a whole, whatever its text is.
         Ok(automaton.read(threads, self.token.0, text)?.is_some())
     }
+}
+
+/// The answers to the doubts of one text. Many tokens differ in blanks alone, which decide nothing:
+/// one of them is read.
+pub struct Answers<'a> {
+    vocabulary: &'a Vocabulary,
+    automaton: &'a Automaton,
+    threads: &'a [Thread],
+    /// Whether tokens without their blanks at the end are allowed.
+    known: SmallVec<[(&'a [u8], bool); 8]>,
+    /// The tokens that have been read.
+    pub num_read: u64,
+}
+
+impl<'a> Answers<'a> {
+    pub fn new(
+        vocabulary: &'a Vocabulary,
+        automaton: &'a Automaton,
+        threads: &'a [Thread],
+    ) -> Self {
+        Self { vocabulary, automaton, threads, known: SmallVec::new(), num_read: 0 }
+    }
+
+    /// Returns whether a token is allowed. `in_some` says whether it is in texts with other items
+    /// and names.
+    pub fn is_allowed(&mut self, doubt: Doubt, in_some: bool) -> Result<bool> {
+        if !in_some && !self.automaton.items().may_have_to_repeat() {
+            // Earlier items and names only exclude.
+            #[cfg(debug_assertions)]
+            assert!(!doubt.resolve(self.vocabulary, self.automaton, self.threads)?);
+            return Ok(false);
+        }
+        let text = self.vocabulary.text(doubt.token);
+        // Elsewhere than in JSON blanks can decide.
+        let is_plain = in_some && self.automaton.program().is_none();
+        let shared = is_plain.then(|| without_blanks(text)).flatten();
+        if let Some(shared) = shared {
+            if let Some(&(_, known)) = self.known.iter().find(|(known, _)| *known == shared) {
+                return Ok(known);
+            }
+        }
+        self.num_read += 1;
+        let allowed = doubt.resolve(self.vocabulary, self.automaton, self.threads)?;
+        if let Some(shared) = shared {
+            self.known.push((shared, allowed));
+        }
+        Ok(allowed)
+    }
+}
+
+/// The text without the blanks at its end, if these are outside of strings and end no value. Only
+/// there JSON has line breaks and tabs.
+fn without_blanks(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.trim_ascii_end();
+    let blanks = &text[rest.len()..];
+    let is_outside = blanks.is_empty() || blanks.iter().any(|blank| b"\t\n\r".contains(blank));
+    let is_complete = rest.last().is_some_and(|last| b"\":,{}[]".contains(last));
+    (is_outside && is_complete).then_some(rest)
 }
 
 /// An item and the strings that follow its comma, which all differ as far as they are written.
@@ -225,5 +283,21 @@ mod tests {
             assert_eq!(has_hard_number(text.as_bytes()), hard, "{text}");
         }
         assert!(!has_hard_number(format!("\"{long}\"").as_bytes()));
+    }
+
+    #[test]
+    fn blanks_after_marks_decide_nothing() {
+        for (text, rest) in [
+            ("\"", Some("\"")),
+            ("\":\n\n", Some("\":")),
+            ("\"},\r\n ", Some("\"},")),
+            // They may belong to a string, or end a number.
+            (": ", None),
+            ("12\n", None),
+            ("true\n", None),
+            ("\n", None),
+        ] {
+            assert_eq!(without_blanks(text.as_bytes()), rest.map(str::as_bytes), "{text:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::completion::{Completion, Levels};
-use super::doubt::{is_hard_to_compare, Doubt, Doubts};
+use super::doubt::{is_hard_to_compare, Answers, Doubt, Doubts};
 use super::groups::Group;
 use super::known_steps::walk_known;
 use super::lexeme_mask::{ExitGroup, Inner, LexemeMask};
@@ -268,15 +268,17 @@ impl Masker {
         // Most often it is the mask for all texts, which states then share.
         let mut is_own = ruled_out.is_some();
         let mut allowed: SmallVec<[TokenId; 8]> = SmallVec::new();
-        for doubt in doubtful.iter() {
-            let is_allowed = doubt.resolve(&self.vocabulary, automaton, threads)?;
-            is_own |= is_allowed != mask.contains(doubt.token);
+        let mut answers = Answers::new(&self.vocabulary, automaton, threads);
+        for &doubt in doubtful.iter() {
+            let in_some = mask.contains(doubt.token);
+            let is_allowed = answers.is_allowed(doubt, in_some)?;
+            is_own |= is_allowed != in_some;
             if is_allowed {
                 allowed.push(doubt.token);
             }
         }
-        if !doubtful.is_empty() {
-            self.counters.doubts.fetch_add(doubtful.len() as u64, Ordering::Relaxed);
+        if answers.num_read > 0 {
+            self.counters.doubts.fetch_add(answers.num_read, Ordering::Relaxed);
         }
         if is_own {
             let mut builder = TokenMaskBuilder::new(self.vocabulary.mask_words());
