@@ -185,6 +185,8 @@ def test_the_wheel_is_the_disk(wheel: Path) -> None:
     binary = {name for name in shipped if re.fullmatch(r"ffwd/_native(\.abi3)?\.(so|pyd)", name)}
     assert len(binary) == 1, sorted(shipped)
     assert shipped - binary == files_to_ship()
+    # Other compilers make it some percent larger or smaller.
+    assert wheel.stat().st_size < 6 << 20
 
 
 def test_the_wheel_needs_numpy_only(wheel: Path) -> None:

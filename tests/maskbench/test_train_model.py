@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from click.testing import CliRunner
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import ffwd
@@ -104,6 +105,12 @@ def test_the_command_writes_a_whole_folder(tmp_path):
     told = json.loads((tmp_path / "made/training.json").read_text(encoding="utf-8"))
     weights = (tmp_path / "made/model.safetensors").read_bytes()
     assert told["sha256"] == hashlib.sha256(weights).hexdigest()
+    for weight in load_file(tmp_path / "made/model.safetensors").values():
+        assert weight.dtype == torch.bfloat16
+        # Four of the seven bits of mantissa.
+        assert not torch.any(weight.view(torch.int16) & 0b111)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "made")
+    assert {weight.dtype for weight in loaded.parameters()} == {torch.float32}
     assert told["settings"]["steps"] == 2
     # The tokenizer in the box is the one that the script makes.
     for name in ("tokenizer.json", "chat_template.jinja"):
@@ -166,7 +173,7 @@ def test_ways_of_answering_are_compared():
 
 def test_the_model_in_the_box_is_evaluated():
     result = CliRunner().invoke(
-        main, ["tools", "evaluate-model", "--simple", "--conversations", "4"]
+        main, ["tools", "evaluate-model", "--simple", "--conversations", "4", "--seed", "1"]
     )
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[2:] == ["| extraction | 4 | 100% | 100% |"]
