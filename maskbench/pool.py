@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -180,8 +182,17 @@ class Pool(Generic[Setup, Task, Result]):
         self._workers[number] = _Worker(self._starts[number], starts)
 
 
+def _end_with_parent() -> None:
+    """End this process when its parent has, whatever it serves then."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _serve(connection: Connection, start: _Start) -> None:
     work_quietly(start.log)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         serve = start.factory(start.setup)
     except Exception as error:

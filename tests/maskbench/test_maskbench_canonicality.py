@@ -4,6 +4,9 @@ import csv
 import io
 import json
 import os
+import select
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -154,6 +157,44 @@ def test_process_that_never_starts_again_ends_the_run(tmp_path):
 def test_pool_without_tasks_ends(tmp_path):
     with Pool(Server, "x", processes=2, time_limit_s=60, scratch=tmp_path) as pool:
         assert list(pool.run([])) == []
+
+
+HANGS = """
+import sys, time
+from pathlib import Path
+from maskbench.pool import Pool
+
+class Server:
+    def __init__(self, pipe):
+        self.end = open(pipe, "w")
+
+    def __call__(self, task):
+        self.end.write(task)
+        self.end.flush()
+        time.sleep(600)
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    with Pool(Server, folder / "pipe", processes=1, time_limit_s=3600, scratch=folder) as pool:
+        list(pool.run(["a"]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_killed_command_leaves_no_process(tmp_path):
+    """The process that serves has the pipe open until it ends."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "hangs.py").write_text(HANGS)
+    command = [sys.executable, "hangs.py", str(tmp_path)]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path)]))
+    with (
+        subprocess.Popen(command, cwd=tmp_path, env=environment) as parent,
+        (tmp_path / "pipe").open() as pipe,
+    ):
+        assert pipe.read(1) == "a"
+        parent.kill()
+        assert select.select([pipe], [], [], 60)[0], "it goes on"
+        assert pipe.read() == ""
 
 
 # -------------------------------------------------------------------------------------- tokenizers
