@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 _NEEDED = "{}: pip install '.[bench]'"
 
-# Of 23. More makes no answer better, and compresses worse: the weights are a part of the wheel.
-MANTISSA_BITS = 4
-
 
 @click.command("train-model", context_settings={"show_default": True})
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -58,6 +55,12 @@ MANTISSA_BITS = 4
 @click.option(
     "--layers", default=4, type=click.IntRange(min=2), help="Two of them begin with copying."
 )
+@click.option(
+    "--mantissa-bits",
+    default=4,
+    type=click.IntRange(1, 23),
+    help="Of each weight that is written: fewer compress better. Up to 7 are bfloat16.",
+)
 def train_model_command(
     folder: Path,
     steps: int,
@@ -67,6 +70,7 @@ def train_model_command(
     seed: int,
     vocabulary_size: int,
     layers: int,
+    mantissa_bits: int,
 ) -> None:
     """Train the model in the box, or with other options another one, and write it to FOLDER.
 
@@ -86,6 +90,7 @@ def train_model_command(
         decay=decay,
         processes=processes,
         layers=layers,
+        mantissa_bits=mantissa_bits,
         seed=seed,
     )
     tokenizer = train_tokenizer(seed, vocabulary_size)
@@ -99,31 +104,29 @@ def train_model_command(
             place = f"{meeting.name}.processes"
             start: Any = spawn  # It has no types.
             start(_train, args=(settings, folder, place), nprocs=settings.processes)
-    weights = _store_rounded(folder / "model.safetensors")
+    weights = _store_rounded(folder / "model.safetensors", mantissa_bits)
     made = {"settings": asdict(settings), "sha256": hashlib.sha256(weights).hexdigest()}
     (folder / "training.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     click.echo(f"written to {folder}")
 
 
-def _store_rounded(file: Path) -> bytes:
-    """Round the weights in `file` to bfloat16 with `MANTISSA_BITS`, and return its bytes.
+def _store_rounded(file: Path, mantissa_bits: int) -> bytes:
+    """Round the float32 weights in `file`, and return its bytes.
 
     `config.json` still says float32, the type in which models are loaded.
     """
     import torch
     from safetensors.torch import load_file, save_file
 
-    dropped = 23 - MANTISSA_BITS
+    dropped = 23 - mantissa_bits
 
     def rounded(weight: Any) -> Any:
-        bits = weight.contiguous().view(torch.int32) + (1 << (dropped - 1))
-        return (bits >> dropped << dropped).view(torch.float32).bfloat16()
+        bits = weight.contiguous().view(torch.int32) + (1 << dropped >> 1)
+        whole = (bits >> dropped << dropped).view(torch.float32)
+        return whole.bfloat16() if mantissa_bits <= 7 else whole
 
-    save_file(
-        {name: rounded(weight) for name, weight in load_file(file).items()},
-        file,
-        metadata={"format": "pt"},
-    )
+    weights = {name: rounded(weight) for name, weight in load_file(file).items()}
+    save_file(weights, file, metadata={"format": "pt"})
     return file.read_bytes()
 
 

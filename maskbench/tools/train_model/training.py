@@ -38,6 +38,8 @@ class TrainingSettings:
     width: int = 96
     layers: int = 4
     heads: int = 3
+    mantissa_bits: int = 4
+    """Of each weight that is written."""
     seed: int = 0
 
 
