@@ -1,12 +1,14 @@
 """The probes of keywords: what two validators say of their labels, and the gates' commands."""
 
 import json
+from types import SimpleNamespace
 
+import jsonschema_rs
 import pytest
 from click.testing import CliRunner
 
 from maskbench.__main__ import main
-from maskbench.conformance.gates.judges import Judges, RepeatedKeyError, parse
+from maskbench.conformance.gates.judges import Judges, RepeatedKeyError, UnjudgeableError, parse
 from maskbench.conformance.gates.keywords import PROBES
 
 
@@ -54,3 +56,32 @@ def test_budgets_are_kept_and_written(tmp_path):
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["schemas"] == 8
     assert document["failures"] == []
+
+
+def test_a_validator_that_follows_too_many_references_gives_up(monkeypatch):
+    """Each level of the instance has four times as many branches as the one above."""
+    both = [{"$ref": "#/$defs/inner"}] * 2
+    schema = {
+        "$ref": "#/$defs/outer",
+        "$defs": {
+            "outer": {"allOf": both},
+            "inner": {"properties": {"x": {"allOf": [{"$ref": "#/$defs/outer"}] * 2}}},
+        },
+    }
+    shallow: dict = {}
+    deep: dict = {}
+    for _ in range(4):
+        shallow = {"x": shallow}
+    for _ in range(30):
+        deep = {"x": deep}
+    # It would take as long.
+    quick = SimpleNamespace(is_valid=lambda _: True)
+    monkeypatch.setattr(jsonschema_rs, "validator_for", lambda *_, **__: quick)
+    judges = Judges(schema)
+    assert judges.verdict(shallow) is True
+    assert judges.verdict(deep) is None
+    with pytest.raises(UnjudgeableError, match="more than 50,000 references"):
+        judges.refusals(deep)
+    assert judges.refusing_keywords(deep) == []
+    # The count begins anew.
+    assert judges.verdict(shallow) is True

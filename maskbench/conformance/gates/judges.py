@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Context, Decimal, localcontext
 from itertools import islice
 from typing import Any
@@ -16,8 +17,12 @@ from maskbench.conformance.gates.dialects import for_python
 MAX_DIGITS = 5000
 """Numbers are exact if neither their digits nor their exponent pass this."""
 
+MAX_REFERENCES = 50_000
+"""jsonschema follows at most so many for a verdict: branches of recursive schemas multiply."""
+
 # The formats that Python's jsonschema has without further packages.
 _FORMATS = ("date", "ipv4", "ipv6", "uuid", "email")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _PRECISE = Context(prec=3 * MAX_DIGITS)
 
 
@@ -71,13 +76,26 @@ class Judges:
         numbers = plain.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": is_integer})
         # Its stubs do not declare its arguments.
         validators: Any = jsonschema.validators
+        words = [word for word in _REFERENCES if word in plain.VALIDATORS]
+        keywords = {word: self._counted(plain.VALIDATORS[word]) for word in words}
         exact_type = validators.extend(
-            plain, validators={"multipleOf": _multiple_of}, type_checker=numbers
+            plain, validators={"multipleOf": _multiple_of, **keywords}, type_checker=numbers
         )
+        self._left = MAX_REFERENCES
         self._python = exact_type(exact, format_checker=jsonschema.FormatChecker(_FORMATS))
+
+    def _counted(self, keyword: Callable[..., Any]) -> Callable[..., Any]:
+        def follow(validator: Any, reference: Any, instance: Any, schema: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise UnjudgeableError(f"more than {MAX_REFERENCES:,} references")
+            return keyword(validator, reference, instance, schema)
+
+        return follow
 
     def verdict(self, instance: Any) -> bool | None:
         """Whether the instance is valid; None if the validators disagree, or one gives up."""
+        self._left = MAX_REFERENCES
         try:
             rust = bool(self._rust.is_valid(instance))
             python = bool(self._python.is_valid(instance))
@@ -90,16 +108,26 @@ class Judges:
         """Return why jsonschema-rs, and jsonschema, reject the instance: at most a reason each.
 
         All reasons of a recursive schema can be too many to be listed, as jsonschema-rs does.
+
+        Raises `UnjudgeableError` after too many references.
         """
+        self._left = MAX_REFERENCES
         rust = [] if self._rust.is_valid(instance) else ["jsonschema-rs: rejected"]
         python = [error.message for error in islice(self._python.iter_errors(instance), 1)]
         return rust, [f"jsonschema: {message}" for message in python]
 
     def refusing_keywords(self, instance: Any) -> list[str]:
-        """Return the keywords of the root's schemas for which jsonschema rejects the instance."""
-        errors = self._python.iter_errors(instance)
-        # The schema `false` has no keyword.
-        return sorted({str(error.validator or "false") for error in errors})
+        """Return the keywords of the root's schemas for which jsonschema rejects the instance.
+
+        After too many references, those that were found.
+        """
+        self._left = MAX_REFERENCES
+        found = set()
+        with suppress(UnjudgeableError):
+            for error in self._python.iter_errors(instance):
+                # The schema `false` has no keyword.
+                found.add(str(error.validator or "false"))
+        return sorted(found)
 
 
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
