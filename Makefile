@@ -165,6 +165,7 @@ types: setup
 	ln -s ../../../adapters build/typed/ffwd/adapters
 	ln -s ../../maskbench build/typed/maskbench
 	cd build/typed && $(abspath $(BIN))/python -m mypy --config-file ../../pyproject.toml -p ffwd -p maskbench
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
 
 # The stub has no type of these packages, and reading them takes ten times as long as the stub.
 stubs: setup

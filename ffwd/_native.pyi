@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, AnyStr, final
+from typing import Any, AnyStr, ClassVar, Literal, final
 
 from typing_extensions import Self, disjoint_base
 
@@ -510,7 +510,7 @@ class TokenSequence:
 
 @final
 class Text:
-    __match_args__: tuple[str, ...]
+    __match_args__: ClassVar[tuple[Literal["text"]]]
     stopped: bool
     def __new__(cls, text: str, /) -> Text: ...
     @property
@@ -520,7 +520,7 @@ class Text:
 
 @final
 class StoppedWithText:
-    __match_args__: tuple[str, ...]
+    __match_args__: ClassVar[tuple[Literal["text"]]]
     stopped: bool
     def __new__(cls, text: str, /) -> StoppedWithText: ...
     @property

@@ -8,7 +8,7 @@ import pytest
 import reference
 from conversations import HELLO
 from llamacpp import templates
-from transformers.utils import get_json_schema
+from transformers.utils.chat_template_utils import get_json_schema
 
 from ffwd.chat import ChatTemplate, ToolError, function_schema
 

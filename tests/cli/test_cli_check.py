@@ -183,6 +183,7 @@ def test_pointers_lead_to_places(pointer, found):
     if found is None:
         assert place is None
         return
+    assert place is not None
     line, column = place
     rest = "\n".join(MISSPELT.split("\n")[line - 1 :])[column - 1 :]
     assert rest.startswith(found)

@@ -28,7 +28,7 @@ TEXTS = (
 
 def bpe_of(name: str) -> Bpe:
     bpe = real_vocabulary(name).bpe
-    assert bpe is not None, f"{name} is compiled exactly"
+    assert isinstance(bpe, Bpe), f"{name} is compiled exactly"
     return bpe
 
 

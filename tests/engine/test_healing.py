@@ -51,7 +51,7 @@ def cuts(seed: int):
 
 def bpe_of(name: str) -> Bpe:
     bpe = real_vocabulary(name).bpe
-    assert bpe is not None
+    assert isinstance(bpe, Bpe)
     return bpe
 
 

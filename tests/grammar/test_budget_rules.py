@@ -44,6 +44,7 @@ def lark_cases() -> list[tuple[str, int]]:
 
 def all_grammars() -> list[tuple[ffwd.Grammar, int, bool]]:
     """Grammars, each with a length, and whether it is that of a shortest text or only a bound."""
+    found: list[tuple[ffwd.Grammar, int, bool]]
     found = [(ffwd.gbnf(text), length, True) for text, length in GBNF]
     found += [(ffwd.lark(text), length, True) for text, length in LARK]
     found += [(ffwd.lark(text), length, False) for text, length in lark_cases()]

@@ -138,15 +138,18 @@ class Backend(Protocol):
 
     def is_compiled(self, request: Any) -> bool:
         """Whether such a request can join the batch."""
+        ...
 
     def accept(self, request: Any, tokens: list[int]) -> bool:
         """Commit tokens, as the engine does after a pass."""
+        ...
 
     def ready(self, requests: list[Any]) -> Any:
         """What the engine has at hand when the step begins; not timed."""
 
     def fill(self, requests: list[Any], ready: Any, drafts: list[list[int]]) -> list[list[int]]:
         """Fill the bitmask; the drafts that are verified."""
+        ...
 
 
 class VllmBackend:

@@ -54,7 +54,9 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def end_id() -> int:
-    return tiny_tokenizer().convert_tokens_to_ids(END)
+    token = tiny_tokenizer().convert_tokens_to_ids(END)
+    assert isinstance(token, int)
+    return token
 
 
 class Batch:
@@ -218,7 +220,9 @@ class SmallScheduler:
     def text(self, req: Req) -> str:
         """The output without its end token."""
         ids = [token for token in req.output_ids if token not in self.ends]
-        return self.tokenizer.decode(ids, skip_special_tokens=False)
+        text = self.tokenizer.decode(ids, skip_special_tokens=False)
+        assert isinstance(text, str)
+        return text
 
     def _think_end_ids(self) -> list[int] | None:
         # As the scheduler finds them.

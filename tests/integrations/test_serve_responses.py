@@ -225,7 +225,9 @@ def test_each_text_has_its_own_tokens(running):
     first, call, second = response.output
     assert [entry.logprob for entry in first.content[0].logprobs] == [-1.0, -2.0]
     assert call.arguments == "{}"
-    (entry,) = second.content[0].logprobs
+    logprobs = second.content[0].logprobs
+    assert logprobs is not None
+    (entry,) = logprobs
     assert entry.logprob == -3.0
     assert entry.top_logprobs[0].bytes == []
     assert entry.top_logprobs[0].token == ""

@@ -34,7 +34,9 @@ def scheduler() -> Any:
 
 
 def think_end() -> int:
-    return tiny_tokenizer().convert_tokens_to_ids(THINK_END)
+    token = tiny_tokenizer().convert_tokens_to_ids(THINK_END)
+    assert isinstance(token, int)
+    return token
 
 
 def test_the_backend_is_wrapped_and_bounded(scheduler: SmallScheduler) -> None:

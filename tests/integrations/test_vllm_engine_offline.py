@@ -35,7 +35,7 @@ def answered(
 
 
 @pytest.fixture(scope="module")
-def without(model: Path) -> Iterator[tuple[list[Answer], Counts]]:
+def without(model: Path) -> tuple[list[Answer], Counts]:
     print("seed", SEED)
     return answered(model, 0)
 
