@@ -340,7 +340,7 @@ PYTHON_LAYERS: dict[str, PythonLayer] = {
         folder="maskbench/tools/train_model",
         eager=frozenset(
             {"ffwd", "ffwd.adapters.transformers", "maskbench"}
-            | {"click", "tokenizers", "torch", "transformers"}
+            | {"click", "safetensors", "tokenizers", "torch", "transformers"}
         ),
         lazy=frozenset(),
         public_only=True,

@@ -170,20 +170,25 @@ ENDED = [mark + blanks for mark in MARKS for blanks in (b"\n", b"\r\n\n", b" \t"
 
 
 @pytest.mark.parametrize("whitespace", ["flexible", "consistent"])
+@pytest.mark.parametrize("indent", [None, 1], ids=["flat", "indented"])
 @pytest.mark.parametrize(
     ("items", "values"),
     [
         ({"enum": THREE}, THREE),
+        (
+            {"type": "array", "items": {"enum": THREE[:1]}, "maxItems": 2},
+            [["ab"], ["ab", "ab"], []],
+        ),
         (PAIR | {"prefixItems": [{"enum": THREE}] * 2}, PAIRS_OF_THREE),
         (
             OBJECT | {"properties": {"a": {"enum": THREE}, "b": {"enum": THREE}}},
             [{"a": one, "b": other} for one, other in PAIRS_OF_THREE],
         ),
     ],
-    ids=["words", "arrays", "objects"],
+    ids=["words", "lengths", "arrays", "objects"],
 )
 def test_tokens_that_differ_in_blanks_are_read_once(
-    whitespace: str, items: dict, values: list
+    whitespace: str, indent: int | None, items: dict, values: list
 ) -> None:
     """A mask is what validating each token says, and blanks add few doubts."""
     read = []
@@ -193,7 +198,9 @@ def test_tokens_that_differ_in_blanks_are_read_once(
         schema = {**UNIQUE, "items": items}
         grammar = ffwd.compile(ffwd.json_schema(schema, whitespace=whitespace), vocabulary)
         matcher = grammar.matcher()
-        tokens = longest_tokens(json.dumps(shuffled(values), separators=(",", ":")).encode())
+        separators = (",", ":" if indent is None else ": ")
+        text = json.dumps(values, separators=separators, indent=indent)
+        tokens = longest_tokens(text.encode())
         for token in tokens:
             allowed = mask_bits(matcher)
             for other in range(len(TEXTS), len(texts) - 1):

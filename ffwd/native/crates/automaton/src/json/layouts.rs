@@ -188,6 +188,13 @@ impl Layouts {
         layout == LayoutId::default() && matches!(self.get(layout).choice, Choice::Made)
     }
 
+    /// Whether blanks after a value say nothing of what comes next. A line break with an indentation
+    /// may say that a container closes.
+    pub(crate) fn blanks_are_free(&self, layout: LayoutId) -> bool {
+        let entry = self.get(layout);
+        entry.indentation.is_none() && matches!(entry.choice, Choice::Made)
+    }
+
     pub(crate) fn get(&self, layout: LayoutId) -> &LayoutEntry {
         &self.entries[usize::from(layout.0)]
     }

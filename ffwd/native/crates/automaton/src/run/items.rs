@@ -47,6 +47,13 @@ impl Items<'_> {
         self.0.is_some_and(|compared| compared.json.arrays.repeats.load(Ordering::Acquire))
     }
 
+    /// Whether blanks after a value say nothing of what comes next.
+    pub fn blanks_are_free(&self, thread: &Thread) -> bool {
+        self.0.is_some_and(|compared| {
+            compared.json.layouts.blanks_are_free(compared.on.cell(thread.stack).layout)
+        })
+    }
+
     /// The stack without the earlier items.
     pub fn without_history(&self, stack: StackId) -> Result<StackId> {
         self.0.map_or(Ok(stack), |compared| compared.without_history(stack))

@@ -61,6 +61,8 @@ pub struct Answers<'a> {
     vocabulary: &'a Vocabulary,
     automaton: &'a Automaton,
     threads: &'a [Thread],
+    /// Bytes after which blanks decide nothing.
+    marks: &'static [u8],
     /// Whether tokens without their blanks at the end are allowed.
     known: SmallVec<[(&'a [u8], bool); 8]>,
     /// The tokens that have been read.
@@ -73,7 +75,9 @@ impl<'a> Answers<'a> {
         automaton: &'a Automaton,
         threads: &'a [Thread],
     ) -> Self {
-        Self { vocabulary, automaton, threads, known: SmallVec::new(), num_read: 0 }
+        let is_free = threads.iter().all(|thread| automaton.items().blanks_are_free(thread));
+        let marks: &[u8] = if is_free { b",:\"}]" } else { b",:" };
+        Self { vocabulary, automaton, threads, marks, known: SmallVec::new(), num_read: 0 }
     }
 
     /// Returns whether a token is allowed. `in_some` says whether it is in texts with other items
@@ -88,7 +92,7 @@ impl<'a> Answers<'a> {
         let text = self.vocabulary.text(doubt.token);
         // Elsewhere than in JSON blanks can decide.
         let is_plain = in_some && self.automaton.program().is_none();
-        let shared = is_plain.then(|| without_blanks(text)).flatten();
+        let shared = is_plain.then(|| without_blanks(text, self.marks)).flatten();
         if let Some(shared) = shared {
             if let Some(&(_, known)) = self.known.iter().find(|(known, _)| *known == shared) {
                 return Ok(known);
@@ -103,14 +107,13 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// The text without the blanks at its end, if these are outside of strings and end no value. Only
+/// The text without the blanks at its end, if these are outside of strings and follow a mark. Only
 /// there JSON has line breaks and tabs.
-fn without_blanks(text: &[u8]) -> Option<&[u8]> {
+fn without_blanks<'t>(text: &'t [u8], marks: &[u8]) -> Option<&'t [u8]> {
     let rest = text.trim_ascii_end();
     let blanks = &text[rest.len()..];
     let is_outside = blanks.is_empty() || blanks.iter().any(|blank| b"\t\n\r".contains(blank));
-    let is_complete = rest.last().is_some_and(|last| b"\":,{}[]".contains(last));
-    (is_outside && is_complete).then_some(rest)
+    (is_outside && rest.last().is_some_and(|last| marks.contains(last))).then_some(rest)
 }
 
 /// An item and the strings that follow its comma, which all differ as far as they are written.
@@ -291,13 +294,15 @@ mod tests {
             ("\"", Some("\"")),
             ("\":\n\n", Some("\":")),
             ("\"},\r\n ", Some("\"},")),
-            // They may belong to a string, or end a number.
+            // They may belong to a string, end a number, or follow the bracket of what is not empty.
             (": ", None),
             ("12\n", None),
+            ("[\n", None),
             ("true\n", None),
             ("\n", None),
         ] {
-            assert_eq!(without_blanks(text.as_bytes()), rest.map(str::as_bytes), "{text:?}");
+            let found = without_blanks(text.as_bytes(), b",:\"}]");
+            assert_eq!(found, rest.map(str::as_bytes), "{text:?}");
         }
     }
 }
