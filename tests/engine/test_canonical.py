@@ -210,6 +210,51 @@ def test_no_dead_end_within_text_that_several_texts_begin_with(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
+def test_tokens_within_characters_are_those_of_some_character(name: str) -> None:
+    """Most are no piece's end, and some are in no character that the grammar has, or in none."""
+    vocabulary = real_vocabulary(name)
+    points = [*range(0xA0, 0x250), *range(0x3041, 0x3097), *range(0x10000, 0x10100), 0x1F422]
+    ways: dict[tuple[int, ...], set[int]] = {}
+    for point in points:
+        tokens = own(name, f'"{chr(point)}"'.encode())
+        for at, token in enumerate(tokens):
+            ways.setdefault(tuple(tokens[:at]), set()).add(token)
+    characters = "".join(map(chr, points))
+    grammar = ffwd.compile(ffwd.regex(f'"[{characters}]"'), vocabulary)
+    for path, following in ways.items():
+        matcher = grammar.matcher(canonical=True)
+        assert matcher.accept_tokens(path)
+        assert set(matcher.allowed_token_ids()) == following, path
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_canonical_masks_do_not_depend_on_earlier_ones(name: str) -> None:
+    """Places that were found to be live or dead are kept with the grammar."""
+    vocabulary = real_vocabulary(name)
+    rng = random.Random(17)
+    member = {"type": "string", "pattern": "^[ä-ü !-~]*$"}
+    schema = {
+        "type": "object",
+        "properties": {"name": member, "name_of": member, "größe": {"enum": ["klein", "groß"]}},
+        "patternProperties": {"^x": {"type": "array", "items": {"type": "integer"}}},
+    }
+    for whitespace in ("compact", "flexible"):
+        spelled_out = ffwd.json_schema(schema, whitespace=whitespace)
+        used = ffwd.compile(spelled_out, vocabulary)
+        for _ in range(3):
+            matcher = used.matcher(canonical=True)
+            for _ in range(25):
+                allowed = matcher.allowed_token_ids()
+                fresh = ffwd.compile(spelled_out, vocabulary).matcher(canonical=True)
+                assert fresh.accept_tokens(matcher.tokens)
+                assert fresh.allowed_token_ids() == allowed
+                token = rng.choice(allowed)
+                assert matcher.accept_token(token)
+                if matcher.is_terminated():
+                    break
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
 def test_random_walks_under_canonical_masks_are_canonical(name: str) -> None:
     vocabulary = real_vocabulary(name)
     rng = random.Random(5)

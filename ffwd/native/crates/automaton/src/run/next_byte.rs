@@ -50,6 +50,11 @@ impl Automaton {
     /// Returns whether a byte is allowed next. After a lexeme that it ends, comparison with earlier
     /// items may still exclude every continuation.
     pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool> {
+        Ok(self.goes_on_within(threads, byte)? || !self.step(threads, byte)?.is_empty())
+    }
+
+    /// Whether a byte continues the lexeme or the name of some thread. No target state is made.
+    pub fn goes_on_within(&self, threads: &[Thread], byte: u8) -> Result<bool> {
         // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
         for thread in threads.iter().filter(|thread| !self.is_rivalled(thread)) {
             if self.escaping().is_some_and(|escaping| escaping.reads(thread, byte)) {
@@ -72,7 +77,7 @@ impl Automaton {
                 return Ok(true);
             }
         }
-        Ok(!self.step(threads, byte)?.is_empty())
+        Ok(false)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::mask::token_set::TokenMask;
 use crate::mask::Masker;
 use ffwd_automaton::{Automaton, AutomatonBytes, StateId, Threads};
 use ffwd_bounds::limits::Limits;
-use ffwd_tokenizer::canonical::{Context, ContextId, Way};
+use ffwd_tokenizer::canonical::{Context, ContextId, Liveness, Searched, Way};
 use ffwd_tokenizer::vocabulary::TokenId;
 
 /// Built objects, whose state ids are valid only here. When it exceeds the grammar's memory, an
@@ -33,6 +33,8 @@ pub struct Generation {
     /// Tokens without a canonical continuation in the grammar, among all that are read in one way,
     /// whatever texts the state has recorded.
     pub dead: ForcedMemo<(Threads, Way)>,
+    /// Whether some text continues canonically from a state and the context of the tokens before it.
+    pub live: LivePlaces,
     /// The tokens after which something may be forced, by the state before them, and whether masks
     /// are narrow.
     pub openers: ForcedMemo<(StateId, bool)>,
@@ -68,6 +70,7 @@ impl Generation {
             first_forced: FirstForced::default(),
             canonical: Memo::default(),
             dead: ForcedMemo::default(),
+            live: LivePlaces::default(),
             openers: ForcedMemo::default(),
             runs: ForcedMemo::default(),
             needed: AtomicUsize::new(0),
@@ -89,6 +92,7 @@ impl Generation {
             forced: self.forced.memory_bytes()
                 + self.first_forced.memory_bytes()
                 + self.dead.memory_bytes()
+                + self.live.memory_bytes()
                 + self.openers.memory_bytes()
                 + self.runs.memory_bytes(),
         }
@@ -141,6 +145,14 @@ impl Kept for Arc<[TokenId]> {
     }
 }
 
+impl Kept for Liveness {
+    const MOST: usize = MAX_KEPT;
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
 impl Kept for Arc<TokenMask> {
     /// With 128,000 tokens, all masks of all shards together take 8 MB.
     const MOST: usize = 32;
@@ -156,6 +168,9 @@ pub struct Memo<K, V> {
     shards: [RwLock<FxHashMap<K, V>>; SHARDS],
     bytes: AtomicUsize,
 }
+
+/// Whether canonical texts continue from a place.
+pub type LivePlaces = Memo<(Threads, Context, Searched), Liveness>;
 
 /// Tokens by state.
 pub type ForcedMemo<K = ForcedKey> = Memo<K, Arc<[TokenId]>>;

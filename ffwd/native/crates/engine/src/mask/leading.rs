@@ -30,6 +30,15 @@ impl Target {
         let listed = self.tokens.iter().copied().filter(|&token| has_bit(mask, token));
         listed.chain(self.bitmaps.iter().flat_map(|bitmap| common(bitmap, mask)))
     }
+
+    /// Whether a token of the bitmaps is in a mask.
+    pub fn has_bitmapped(&self, mask: &[u32]) -> bool {
+        // Words by the dozen, which the compiler compares side by side.
+        let all = |(one, other): (&[u32], &[u32])| {
+            one.iter().zip(other).fold(0, |any, (one, other)| any | one & other) != 0
+        };
+        self.bitmaps.iter().any(|bitmap| bitmap.chunks(64).zip(mask.chunks(64)).any(all))
+    }
 }
 
 /// The tokens of two masks.

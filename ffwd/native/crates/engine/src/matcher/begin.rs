@@ -41,6 +41,9 @@ impl Matcher {
         matcher.began = Some(Arc::new(beginning.clone()));
         matcher.prefix = beginning.prefix.as_slice().into();
         matcher.canonical = beginning.canonical;
+        if let (true, Some(masks)) = (beginning.canonical, engine.canonical_masks()) {
+            masks.prepare();
+        }
         if let Some(opening) = &beginning.opening {
             let vocabulary = engine.vocabulary();
             let is_control = |token: TokenId| {

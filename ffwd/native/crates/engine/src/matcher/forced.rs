@@ -56,6 +56,10 @@ impl Language for GrammarTexts<'_> {
         self.0.may_come(threads, byte)
     }
 
+    fn goes_on_within(&self, threads: &Threads, byte: u8) -> Result<bool> {
+        self.0.goes_on_within(threads, byte)
+    }
+
     fn list_bytes(&self, threads: &Threads, bytes: &mut SmallVec<[u8; 16]>) -> Result<bool> {
         self.0.list_bytes(threads, bytes)
     }

@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{GrammarTexts, Matcher};
-use crate::engine::Generation;
+use crate::engine::{Generation, LivePlaces};
 use crate::mask::token_set::{bits, clear_bits, has_bit};
 use crate::mask::Target;
 use ffwd_automaton::{without_texts, Automaton, EngineError, Result, StateId, TextId, Threads};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::canonical::{
     CanonicalMasks, Canonicality, Choice, Closing, Completed, Context, Language, Liveliness,
-    Liveness, Way,
+    Liveness, Searched, Way,
 };
-use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
+use ffwd_tokenizer::vocabulary::TokenId;
 
 /// The texts of a grammar after the rest of a prefix that tokens have not encoded yet.
 #[derive(Debug)]
 struct Texts<'a> {
     automaton: &'a Automaton,
     left: &'a [u8],
+    /// Places without anything left of a prefix, and whether they are live.
+    known: &'a LivePlaces,
 }
 
 /// How much of the prefix is encoded, and the state of the automaton.
@@ -45,6 +46,13 @@ impl Language for Texts<'_> {
         match self.left.get(*read) {
             Some(&next) => Ok(next == byte),
             None => GrammarTexts(self.automaton).may_come(threads, byte),
+        }
+    }
+
+    fn goes_on_within(&self, (read, threads): &Encoded, byte: u8) -> Result<bool> {
+        match self.left.get(*read) {
+            Some(&next) => Ok(next == byte),
+            None => GrammarTexts(self.automaton).goes_on_within(threads, byte),
         }
     }
 
@@ -85,6 +93,19 @@ impl Completed for Texts<'_> {
         Ok(meter::charge(steps)?)
     }
 
+    fn known(&self, place: &(Encoded, Context), searched: Searched) -> Option<Liveness> {
+        let ((_, threads), context) = place;
+        let key = self.left.is_empty().then(|| (threads.clone(), context.clone(), searched))?;
+        self.known.get(&key)
+    }
+
+    fn keep(&self, place: &(Encoded, Context), searched: Searched, found: Liveness) {
+        let ((_, threads), context) = place;
+        if self.left.is_empty() {
+            self.known.keep((threads.clone(), context.clone(), searched), found);
+        }
+    }
+
     fn completion(&self, (read, threads): &Encoded) -> Result<Option<Vec<u8>>> {
         let completing = self.automaton.completing();
         let is_forgetful = |thread: &ffwd_automaton::Thread| {
@@ -119,7 +140,7 @@ impl Matcher {
         let has = |token: TokenId| !vocabulary.text(token).is_empty();
         let choice = Choice { trie: vocabulary.trie(), has: &has };
         let left = self.prefix_left();
-        let texts = Texts { automaton: &generation.automaton, left };
+        let texts = Texts { automaton: &generation.automaton, left, known: &generation.live };
         let mut live = Liveliness::new(canonicality, choice, &texts);
         // While bytes of a prefix remain, the state alone does not determine the position.
         if !left.is_empty() || masks.are_few(row) {
@@ -139,7 +160,7 @@ impl Matcher {
                             targets = Some(masker.targets(automaton, state)?);
                         }
                         let targets = targets.as_deref().unwrap_or_default();
-                        let dead = dead_in_way(masks, vocabulary, &mut live, way, targets)?;
+                        let dead = dead_in_way(masks, &mut live, way, targets)?;
                         let dead: Arc<[TokenId]> = dead.into();
                         generation.dead.keep(key, dead.clone());
                         dead
@@ -187,7 +208,6 @@ impl Matcher {
 /// Of the tokens of a state that are read in one way, those that are not live, sorted.
 fn dead_in_way(
     masks: &CanonicalMasks,
-    vocabulary: &Vocabulary,
     live: &mut Liveliness<'_, Texts<'_>>,
     way: Way,
     targets: &[Target],
@@ -195,43 +215,48 @@ fn dead_in_way(
     let mut dead = Vec::new();
     let Some(readable) = masks.in_way(way) else { return Ok(dead) };
     let unclosable = masks.unclosable(&readable, way);
+    let closings = masks.closings(&readable);
+    let mut ended: Vec<Option<bool>> = Vec::new();
     for target in targets {
         live.language().charge(1 + target.tokens.len() / 8)?;
         let state = (0, target.threads.clone());
         let listed = readable.groups_of(&target.tokens);
         // Those that no group decides.
         let mut left: Vec<TokenId> = Vec::new();
-        for (at, (next, group)) in readable.groups().enumerate() {
-            let mut bitmaps = target.bitmaps.iter();
-            let any = listed >> at & 1 == 1
-                || bitmaps.any(|bitmap| bitmap.iter().zip(group).any(|(a, b)| a & b != 0));
-            if !any {
+        let mut begun = live.begun(&state);
+        for (at, (next, group)) in readable.groups().iter().enumerate() {
+            if listed >> at & 1 == 0 && !target.has_bitmapped(group) {
                 continue;
             }
-            if live.find(&state, &next)? != Liveness::Live {
+            if !live.begins(&mut begun, *next)? {
                 left.extend(target.within(group));
             } else if !unclosable.is_empty() {
                 left.extend(target.within(&unclosable).filter(|&token| has_bit(group, token)));
             }
         }
-        let mut closed: FxHashMap<&Closing, bool> = FxHashMap::default();
+        ended.clear();
+        ended.resize(closings.all().len(), None);
         for token in target.within(readable.unclosed()) {
-            let Some(closing) = masks.closing(&readable, token) else {
-                left.push(token);
-                continue;
-            };
-            let is_live = match closed.get(closing) {
-                Some(&known) => known,
-                None => {
-                    let next = live.language().read(&state, vocabulary.text(closing.token))?;
-                    let is_live = match next {
-                        Some(state) => live.find(&state, &closing.next)? == Liveness::Live,
-                        None => false,
-                    };
-                    closed.insert(closing, is_live);
-                    is_live
+            let Some(place) = closings.of(token) else { continue };
+            let (text, next) = match &closings.all()[place] {
+                Closing::With { text, next } => (text, next),
+                Closing::Never => {
+                    dead.push(token);
+                    continue;
+                }
+                Closing::Unknown => {
+                    left.push(token);
+                    continue;
                 }
             };
+            let is_live = match ended[place] {
+                Some(known) => known,
+                None => match live.language().read(&state, text)? {
+                    Some(state) => live.find(&state, next)? == Liveness::Live,
+                    None => false,
+                },
+            };
+            ended[place] = Some(is_live);
             if !is_live {
                 left.push(token);
             }

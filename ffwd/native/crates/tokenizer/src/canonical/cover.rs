@@ -27,6 +27,12 @@ pub trait Language {
         Ok(self.step(state, byte)?.is_some())
     }
 
+    /// Whether a text continues with this byte, as far as this is told without the target state:
+    /// `false` says nothing.
+    fn goes_on_within(&self, _: &Self::State, _: u8) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+
     /// Adds the bytes that continue some text; `false` if they are not listed.
     fn list_bytes(&self, _: &Self::State, _: &mut SmallVec<[u8; 16]>) -> Result<bool, Self::Error> {
         Ok(false)

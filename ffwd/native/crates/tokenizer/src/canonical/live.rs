@@ -24,6 +24,14 @@ pub trait Completed: Language<State: Eq + Hash> {
     /// found.
     fn completion(&self, state: &Self::State) -> Result<Option<Vec<u8>>, Self::Error>;
 
+    /// The result of an earlier search.
+    fn known(&self, _place: &(Self::State, Context), _searched: Searched) -> Option<Liveness> {
+        None
+    }
+
+    /// Keeps the result of a search.
+    fn keep(&self, _place: &(Self::State, Context), _searched: Searched, _found: Liveness) {}
+
     /// Counts steps of the search, each of some dozen instructions.
     ///
     /// # Errors
@@ -42,6 +50,15 @@ pub enum Liveness {
     Dead,
     /// Neither is shown within the effort of a search.
     Undecided,
+}
+
+/// How a place was looked at, which tells where a search ends undecided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Searched {
+    /// By itself.
+    Alone,
+    /// With other tokens that lead there.
+    Together,
 }
 
 /// How many tokens one search tries, and how many it tries before it looks for shortest texts.
@@ -74,6 +91,53 @@ impl<L: Completed + std::fmt::Debug> std::fmt::Debug for Liveliness<'_, L> {
     }
 }
 
+/// A state of the language, and which bytes continue its texts without a target state being made:
+/// most target states are better not made.
+#[derive(Debug)]
+pub struct Begun<L: Completed> {
+    state: L::State,
+    tried: u128,
+    found: u128,
+    listed: Option<SmallVec<[u8; 16]>>,
+}
+
+impl<L: Completed> Begun<L> {
+    /// Whether one of some characters of one byte is shown to continue texts.
+    fn goes_on(&mut self, language: &L, bytes: u128) -> Result<bool, L::Error> {
+        if self.found & bytes != 0 {
+            return Ok(true);
+        }
+        let untried = bytes & !self.tried;
+        if untried == 0 {
+            return Ok(false);
+        }
+        for byte in self.candidates(language)?.filter(|byte| untried >> byte & 1 == 1) {
+            self.tried |= 1 << byte;
+            if language.goes_on_within(&self.state, byte)? {
+                self.found |= 1 << byte;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The characters of one byte that may continue texts, likely ones first.
+    fn candidates(&mut self, language: &L) -> Result<impl Iterator<Item = u8>, L::Error> {
+        let listed = match &self.listed {
+            Some(listed) => listed.clone(),
+            None => {
+                let mut listed = SmallVec::new();
+                if !language.list_bytes(&self.state, &mut listed)? {
+                    listed.clear();
+                    listed.extend(LIKELY_BYTES.iter().copied().chain(b' '..0x7F));
+                }
+                self.listed.insert(listed).clone()
+            }
+        };
+        Ok(listed.into_iter().filter(|byte| *byte < 0x80))
+    }
+}
+
 /// A place within a text that is spelled: the tokens that are left to try, the longest last.
 struct Spelled {
     at: usize,
@@ -83,6 +147,9 @@ struct Spelled {
 
 /// A state of the language, and the context of the tokens before it.
 type Place<L> = (<L as Language>::State, Context);
+
+/// A token, and the place after it.
+type Asked<L> = (TokenId, Place<L>);
 
 /// Whether a token is live, with the place after it.
 type IsLive<'b, 'a, L> = dyn FnMut(&mut Liveliness<'a, L>, TokenId, Place<L>) -> Result<bool, <L as Language>::Error>
@@ -117,6 +184,10 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
+        if let Some(known) = self.language.known(&key, Searched::Alone) {
+            self.known.insert(key, known);
+            return Ok(known);
+        }
         let mut seen = FxHashSet::default();
         let mut found = match self.is_shown(state, context)? {
             true => Liveness::Live,
@@ -134,6 +205,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
             // A closed region: nothing in it is live.
             self.known.extend(seen.into_iter().map(|place| (place, Liveness::Dead)));
         }
+        self.language.keep(&key, Searched::Alone, found);
         self.known.insert(key, found);
         Ok(found)
     }
@@ -175,22 +247,33 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         if let Some(&known) = self.anew.get(&(state.clone(), from)) {
             return Ok(known);
         }
-        let mut listed: SmallVec<[u8; 16]> = SmallVec::new();
-        if !self.language.list_bytes(state, &mut listed)? {
-            listed.extend(LIKELY_BYTES.iter().copied().chain(b' '..0x7F));
-        }
-        let mut found = false;
-        for byte in listed {
-            let next = boundaries.step(from, byte).filter(|_| byte < 0x80);
-            if next.is_some() && next == boundaries.step(boundaries.start(), byte) {
-                found = self.language.step(state, byte)?.is_some();
-            }
-            if found {
-                break;
+        let mut begun = self.begun(state);
+        let anew = boundaries.anew(from);
+        let mut found = begun.goes_on(self.language, anew)?;
+        if !found && anew != 0 {
+            for byte in begun.candidates(self.language)?.filter(|byte| anew >> byte & 1 == 1) {
+                found = found || self.language.may_come(state, byte)?;
             }
         }
         self.anew.insert((state.clone(), from), found);
         Ok(found)
+    }
+
+    /// A state from which several pieces may begin.
+    pub fn begun(&self, state: &L::State) -> Begun<L> {
+        Begun { state: state.clone(), tried: 0, found: 0, listed: None }
+    }
+
+    /// Whether a text continues canonically with a piece that begins in a state.
+    ///
+    /// # Errors
+    /// As the language's.
+    pub fn begins(&mut self, begun: &mut Begun<L>, piece: HypothesisId) -> Result<bool, L::Error> {
+        let anew = self.canonicality.boundaries().map_or(0, |boundaries| boundaries.anew(piece));
+        if begun.goes_on(self.language, anew)? {
+            return Ok(true);
+        }
+        Ok(self.find(&begun.state, &at_a_piece(piece))? == Liveness::Live)
     }
 
     /// Tries so many tokens after a place that is not shown to be live, nearest first. `completes`:
@@ -279,25 +362,41 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         dead: &mut Vec<TokenId>,
     ) -> Result<(), L::Error> {
         self.language.charge(tokens.len())?;
-        let mut by_place: FxHashMap<Hypothesis, Vec<TokenId>> = FxHashMap::default();
+        let mut by_place: FxHashMap<Hypothesis, Vec<Asked<L>>> = FxHashMap::default();
         for &token in tokens {
             let Some(context) = self.canonicality.enter(way, token) else { continue };
             match context.hypotheses[..] {
                 [hypothesis] if context.is_between_characters() => {
-                    by_place.entry(hypothesis).or_default().push(token);
+                    let place = (state.clone(), context);
+                    match self.language.known(&place, Searched::Together) {
+                        None => by_place.entry(hypothesis).or_default().push((token, place)),
+                        Some(Liveness::Dead) => dead.push(token),
+                        Some(Liveness::Live | Liveness::Undecided) => {}
+                    }
                 }
                 _ if self.find(state, &context)? == Liveness::Dead => dead.push(token),
                 _ => {}
             }
         }
-        for (hypothesis, tokens) in by_place {
-            dead.extend(self.dead_within(hypothesis, state, tokens)?);
+        for (hypothesis, asked) in by_place {
+            let tokens = asked.iter().map(|&(token, _)| token).collect();
+            let found = self.dead_within(hypothesis, state, tokens)?;
+            let mut left = found.iter().peekable();
+            for (token, place) in &asked {
+                let liveness = match left.next_if_eq(&token) {
+                    Some(_) => Liveness::Dead,
+                    None => Liveness::Undecided,
+                };
+                self.language.keep(place, Searched::Together, liveness);
+            }
+            dead.extend(found);
         }
         Ok(())
     }
 
-    /// The same for tokens with one hypothesis after them: whether one is live depends only on which
-    /// tokens may follow it within the piece. One that an undecided token may follow is not dead.
+    /// The same for tokens with one hypothesis after them, in their order: whether one is live
+    /// depends only on which tokens may follow it within the piece. One that an undecided token may
+    /// follow is not dead.
     fn dead_within(
         &mut self,
         from: Hypothesis,

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -24,28 +24,55 @@ pub struct Readable {
     groups: Box<[(HypothesisId, Box<[u32]>)]>,
     /// By token, one more than its group, or 0.
     group_of: Box<[u8]>,
-    /// Those with which no piece ends, as within a character.
+    /// Those with which no piece ends, as within a character, and where they lead.
     unclosed: Box<[(TokenId, HypothesisId)]>,
     unclosed_bits: Box<[u32]>,
-    /// By those, where one is found: a token after which the piece may end.
-    closing: OnceLock<FxHashMap<TokenId, Closing>>,
+    closings: OnceLock<Closings>,
     /// [`CanonicalMasks::unclosable`] where a piece begins.
     unclosable: OnceLock<Arc<[u32]>>,
 }
 
-/// A token after another one within a piece, and the context of the piece that may begin after it.
+/// How a piece may end after a token with which it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Closing {
-    /// The token.
-    pub token: TokenId,
-    /// Where it leads.
-    pub next: Context,
+pub enum Closing {
+    /// After more tokens.
+    With {
+        /// These.
+        text: Box<[u8]>,
+        /// The context of the piece that may begin after them.
+        next: Context,
+    },
+    /// It cannot: no token may follow.
+    Never,
+    /// No short tokens end it.
+    Unknown,
+}
+
+/// How pieces may end after tokens with which they do not.
+#[derive(Debug)]
+pub struct Closings {
+    all: Box<[Closing]>,
+    /// The tokens, sorted, each with its place among these.
+    of: Box<[(TokenId, u32)]>,
+}
+
+impl Closings {
+    /// All of them.
+    pub fn all(&self) -> &[Closing] {
+        &self.all
+    }
+
+    /// The place of that of a token.
+    pub fn of(&self, token: TokenId) -> Option<usize> {
+        let at = self.of.binary_search_by_key(&token, |&(token, _)| token).ok()?;
+        Some(self.of[at].1 as usize)
+    }
 }
 
 impl Readable {
-    /// Groups of tokens, as bits: each with the context of a piece that begins after any of them.
-    pub fn groups(&self) -> impl Iterator<Item = (Context, &[u32])> {
-        self.groups.iter().map(|(next, tokens)| (at_a_piece(*next), &**tokens))
+    /// Groups of tokens, as bits: each with the place where a piece begins after any of them.
+    pub fn groups(&self) -> &[(HypothesisId, Box<[u32]>)] {
+        &self.groups
     }
 
     /// The groups in which some of these tokens are, as bits.
@@ -61,7 +88,7 @@ impl Readable {
 
     fn bytes(&self) -> usize {
         let words = self.parts.len() * (4 + self.groups.len());
-        words * 4 + self.group_of.len() + self.unclosed.len() * 40
+        words * 4 + self.group_of.len() + self.unclosed.len() * 16
     }
 }
 
@@ -90,6 +117,10 @@ const FEW: u32 = 48;
 /// How many groups of tokens one place in the pieces has. Others are looked at one by one.
 const MAX_GROUPS: usize = 63;
 
+/// How many ways to end a piece are kept, and how many places are looked at for one.
+const MAX_CLOSINGS: usize = 1 << 14;
+const MAX_UNCLOSED: usize = 64;
+
 /// How many bytes of masks are cached, of either kind.
 const MAX_BYTES: usize = 16 << 20;
 
@@ -98,22 +129,51 @@ const MAX_BYTES: usize = 16 << 20;
 pub struct CanonicalMasks {
     canonicality: Arc<Canonicality>,
     vocabulary: Arc<Vocabulary>,
+    prepared: Once,
     readable: RwLock<FxHashMap<HypothesisId, Arc<Readable>>>,
     readable_bytes: AtomicUsize,
     /// By token, those that may not follow it within a piece.
     forbidden: RwLock<FxHashMap<TokenId, Arc<[u32]>>>,
+    /// Tokens of one byte, and of the last bytes of a character.
+    short: Box<[TokenId]>,
+    /// How pieces may end, by token and place after it.
+    closings: RwLock<FxHashMap<(TokenId, HypothesisId), Closing>>,
 }
 
 impl CanonicalMasks {
     /// Starts with no mask cached. `vocabulary` has the tokens of the tokenizer in `canonicality`.
     pub fn new(canonicality: Arc<Canonicality>, vocabulary: Arc<Vocabulary>) -> Self {
+        let short =
+            vocabulary.trie().below(NodeId::ROOT).map(|(_, token)| token).filter(|&token| {
+                let text = vocabulary.text(token);
+                text.len() == 1 || text.len() < 4 && text.iter().all(|byte| byte & 0xC0 == 0x80)
+            });
+        let short = short.collect();
         Self {
             canonicality,
             vocabulary,
+            prepared: Once::new(),
+            short,
             readable: RwLock::default(),
             readable_bytes: AtomicUsize::new(0),
             forbidden: RwLock::default(),
+            closings: RwLock::default(),
         }
+    }
+
+    /// Makes the tables of the tokenizer that most masks need, so that no mask waits for them.
+    pub fn prepare(&self) {
+        self.prepared.call_once(|| {
+            self.canonicality.table().forbidden_after(TokenId(0));
+            let Some(boundaries) = self.canonicality.boundaries() else { return };
+            let start = boundaries.start();
+            let begun = (b' '..0x7F).filter_map(|byte| boundaries.step(start, byte));
+            for place in begun.chain([start]) {
+                for &fresh in boundaries.close(place).iter().chain(&[place]) {
+                    self.closings(&self.readable(boundaries, fresh));
+                }
+            }
+        });
     }
 
     /// Removes from a mask the tokens that are not canonical after `context`.
@@ -263,34 +323,79 @@ impl CanonicalMasks {
         Some(self.readable(self.canonicality.boundaries()?, way.from.boundary))
     }
 
-    /// A token after one with which no piece ends, so that it ends there, if a short one is found.
-    pub fn closing<'a>(&self, readable: &'a Readable, token: TokenId) -> Option<&'a Closing> {
-        let closing = readable.closing.get_or_init(|| self.closings(&readable.unclosed));
-        closing.get(&token)
+    /// How a piece may end after the tokens with which none does.
+    pub fn closings<'r>(&self, readable: &'r Readable) -> &'r Closings {
+        readable.closings.get_or_init(|| {
+            let mut places: FxHashMap<Closing, u32> = FxHashMap::default();
+            let mut all = Vec::new();
+            let of = readable.unclosed.iter().map(|&(token, boundary)| {
+                let place = places.entry(self.closing(token, boundary)).or_insert_with_key(|new| {
+                    all.push(new.clone());
+                    all.len() as u32 - 1
+                });
+                (token, *place)
+            });
+            let of = of.collect();
+            Closings { all: all.into(), of }
+        })
     }
 
-    fn closings(&self, unclosed: &[(TokenId, HypothesisId)]) -> FxHashMap<TokenId, Closing> {
-        let canonicality = &*self.canonicality;
-        let mut closings = FxHashMap::default();
-        let Some(boundaries) = canonicality.boundaries() else { return closings };
-        let trie = self.vocabulary.trie();
-        // Of one byte, and of the last bytes of a character.
-        let short = trie.below(NodeId::ROOT).map(|(_, token)| token).filter(|&token| {
-            let text = self.vocabulary.text(token);
-            text.len() == 1 || text.len() < 4 && text.iter().all(|byte| byte & 0xC0 == 0x80)
-        });
-        let short: Vec<TokenId> = short.collect();
-        for &(last, boundary) in unclosed {
-            let from = Hypothesis { boundary, whole: Whole::Nothing };
-            let ends = |&token: &TokenId| {
-                let next = canonicality.read(Way { from, goes_on: true }, token)?;
-                let fresh = boundaries.close(next.boundary).first()?;
-                let next = at_a_piece(*fresh);
-                canonicality.may_go_on(last, token).then_some(Closing { token, next })
-            };
-            closings.extend(short.iter().find_map(ends).map(|closing| (last, closing)));
+    fn closing(&self, token: TokenId, boundary: HypothesisId) -> Closing {
+        if let Some(known) = self.closings.read().get(&(token, boundary)) {
+            return known.clone();
         }
-        closings
+        let closing = self.find_closing(token, boundary);
+        let mut kept = self.closings.write();
+        if kept.len() >= MAX_CLOSINGS {
+            kept.clear();
+        }
+        kept.insert((token, boundary), closing.clone());
+        closing
+    }
+
+    /// Looks for tokens of one byte, or of the last bytes of a character, of which few suffice.
+    fn find_closing(&self, token: TokenId, boundary: HypothesisId) -> Closing {
+        let canonicality = &*self.canonicality;
+        let Some(boundaries) = canonicality.boundaries() else { return Closing::Unknown };
+        let mut ends: Vec<(TokenId, HypothesisId, Vec<u8>)> = vec![(token, boundary, Vec::new())];
+        for _ in 0..3 {
+            let mut later = Vec::new();
+            for (last, boundary, text) in ends {
+                let from = Hypothesis { boundary, whole: Whole::Nothing };
+                for &token in &self.short {
+                    let next = canonicality.read(Way { from, goes_on: true }, token);
+                    let Some(next) = next.filter(|_| canonicality.may_go_on(last, token)) else {
+                        continue;
+                    };
+                    let text = [&text, self.vocabulary.text(token)].concat();
+                    if let Some(&fresh) = boundaries.close(next.boundary).first() {
+                        return Closing::With { text: text.into(), next: at_a_piece(fresh) };
+                    }
+                    later.push((token, next.boundary, text));
+                }
+            }
+            later.truncate(MAX_UNCLOSED);
+            ends = later;
+        }
+        match self.may_be_followed(token, boundary) {
+            true => Closing::Unknown,
+            false => Closing::Never,
+        }
+    }
+
+    /// Whether some token may follow one within its piece.
+    fn may_be_followed(&self, last: TokenId, boundary: HypothesisId) -> bool {
+        let canonicality = &*self.canonicality;
+        let Some(boundaries) = canonicality.boundaries() else { return true };
+        let trie = self.vocabulary.trie();
+        let from = Hypothesis { boundary, whole: Whole::Nothing };
+        let follows = |token: TokenId| {
+            let next = canonicality.read(Way { from, goes_on: true }, token);
+            next.is_some() && canonicality.may_go_on(last, token)
+        };
+        let begins = |&(byte, _): &(u8, NodeId)| boundaries.step(boundary, byte).is_some();
+        let mut below = trie.children(NodeId::ROOT).filter(begins);
+        below.any(|(_, node)| trie.tokens_below(node).iter().any(|&token| follows(token)))
     }
 
     /// The tokens after which a piece may not end although its boundary is there, for another token
@@ -392,6 +497,7 @@ impl CanonicalMasks {
             tokens.iter().for_each(|token| group_of[token.index()] = group as u8 + 1);
         }
         let groups = groups.iter().map(|(after, tokens)| (*after, bits(tokens).into())).collect();
+        unclosed.sort_unstable();
         let within: Vec<TokenId> = unclosed.iter().map(|&(token, _)| token).collect();
         Readable {
             parts: parts.into(),
@@ -400,7 +506,7 @@ impl CanonicalMasks {
             group_of: group_of.into(),
             unclosed_bits: bits(&within).into(),
             unclosed: unclosed.into(),
-            closing: OnceLock::new(),
+            closings: OnceLock::new(),
             unclosable: OnceLock::new(),
         }
     }

@@ -20,8 +20,8 @@ mod trail;
 pub use context::{Canonicality, Context, Way};
 pub use cover::{Choice, ForcedOptions, Language, LIKELY_BYTES};
 pub use known::{ContextId, KnownContexts};
-pub use live::{Completed, Liveliness, Liveness};
-pub use mask::{CanonicalMasks, Closing, Readable, Restricted};
+pub use live::{Begun, Completed, Liveliness, Liveness, Searched};
+pub use mask::{CanonicalMasks, Closing, Closings, Readable, Restricted};
 pub use sequence::{Healed, Partial};
 pub use trail::Trail;
 

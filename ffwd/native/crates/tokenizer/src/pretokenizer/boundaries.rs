@@ -60,6 +60,8 @@ pub struct Boundaries {
     alive: Vec<ClassSet>,
     closes: Vec<Option<HypothesisId>>,
     ends: Vec<bool>,
+    /// By state, the characters of one byte that lead where they lead at the start of a text.
+    anew: Vec<u128>,
 }
 
 impl Boundaries {
@@ -74,6 +76,7 @@ impl Boundaries {
             alive: Vec::new(),
             closes: Vec::new(),
             ends: Vec::new(),
+            anew: Vec::new(),
         };
         let mut state = 0;
         while let Some(members) = states.get(state).cloned() {
@@ -98,7 +101,27 @@ impl Boundaries {
             boundaries.ends.push(members.iter().any(|&id| accounts.get(id).can_end));
             state += 1;
         }
+        work.spend(state * 16)?;
+        boundaries.anew = (0..state as u32).map(|state| boundaries.find_anew(state)).collect();
         Ok(boundaries)
+    }
+
+    fn find_anew(&self, state: u32) -> u128 {
+        let from = HypothesisId::new(state, DecoderNode::START);
+        (0..128).fold(0, |found, byte| {
+            let next = self.step(from, byte);
+            let is_anew = next.is_some() && next == self.step(self.start(), byte);
+            found | u128::from(is_anew) << byte
+        })
+    }
+
+    /// The characters of one byte after which nothing is known of the text before, as bits.
+    #[inline]
+    pub fn anew(&self, hypothesis: HypothesisId) -> u128 {
+        match hypothesis.node() == DecoderNode::START {
+            true => self.anew[hypothesis.state()],
+            false => 0,
+        }
     }
 
     /// At the start of a text: a piece without a character is open.
