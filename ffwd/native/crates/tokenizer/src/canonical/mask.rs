@@ -92,6 +92,91 @@ impl Readable {
     }
 }
 
+/// Tokens that are read one by one.
+#[derive(Debug, Default)]
+struct FoundReadable {
+    parts: Vec<TokenId>,
+    alone: Vec<TokenId>,
+    groups: Vec<(HypothesisId, Vec<TokenId>)>,
+    unclosed: Vec<(TokenId, HypothesisId)>,
+}
+
+impl FoundReadable {
+    /// The tokens after which a piece begins at a place; `None` if there are too many such places.
+    fn group(&mut self, after: HypothesisId) -> Option<&mut Vec<TokenId>> {
+        let at = match self.groups.iter().position(|(known, _)| *known == after) {
+            Some(known) => known,
+            None if self.groups.len() < MAX_GROUPS => {
+                self.groups.push((after, Vec::new()));
+                self.groups.len() - 1
+            }
+            None => return None,
+        };
+        Some(&mut self.groups[at].1)
+    }
+
+    /// Adds tokens that are read as from another place; `false` if there are too many groups.
+    fn add_from(&mut self, other: &Readable, tokens: impl Iterator<Item = TokenId>) -> bool {
+        let mut grouped: Vec<Vec<TokenId>> = vec![Vec::new(); other.groups.len()];
+        let mut unclosed = Vec::new();
+        for token in tokens.filter(|&token| has(&other.beginnings, token)) {
+            match has(&other.parts, token) {
+                true => self.parts.push(token),
+                false => self.alone.push(token),
+            }
+            match other.group_of[token.index()] {
+                0 => unclosed.push(token),
+                group => grouped[usize::from(group) - 1].push(token),
+            }
+        }
+        unclosed.sort_unstable();
+        let is_added =
+            |(token, _): &&(TokenId, HypothesisId)| unclosed.binary_search(token).is_ok();
+        self.unclosed.extend(other.unclosed.iter().filter(is_added));
+        for ((after, _), tokens) in other.groups.iter().zip(grouped) {
+            if tokens.is_empty() {
+                continue;
+            }
+            let Some(group) = self.group(*after) else { return false };
+            group.extend(tokens);
+        }
+        true
+    }
+
+    fn readable(mut self, words: usize) -> Readable {
+        let bits = |tokens: &[TokenId]| {
+            let mut bits = vec![0; words];
+            set(&mut bits, tokens);
+            bits
+        };
+        let parts = bits(&self.parts);
+        let mut beginnings = parts.clone();
+        set(&mut beginnings, &self.alone);
+        let mut group_of = vec![0; words * 32];
+        for (group, (_, tokens)) in self.groups.iter().enumerate() {
+            tokens.iter().for_each(|token| group_of[token.index()] = group as u8 + 1);
+        }
+        let groups = self.groups.iter().map(|(after, tokens)| (*after, bits(tokens).into()));
+        self.unclosed.sort_unstable();
+        let unclosed: Vec<TokenId> = self.unclosed.iter().map(|&(token, _)| token).collect();
+        Readable {
+            parts: parts.into(),
+            beginnings: beginnings.into(),
+            groups: groups.collect(),
+            group_of: group_of.into(),
+            unclosed_bits: bits(&unclosed).into(),
+            unclosed: self.unclosed.into(),
+            closings: OnceLock::new(),
+            unclosable: OnceLock::new(),
+        }
+    }
+}
+
+/// Whether a byte is among characters of one byte, given as bits.
+fn is_in(bytes: u128, byte: u8) -> bool {
+    byte < 0x80 && bytes >> byte & 1 == 1
+}
+
 fn set(bits: &mut [u32], tokens: &[TokenId]) {
     for token in tokens {
         if let Some(word) = bits.get_mut(token.index() / 32) {
@@ -116,6 +201,9 @@ const FEW: u32 = 48;
 
 /// How many groups of tokens one place in the pieces has. Others are looked at one by one.
 const MAX_GROUPS: usize = 63;
+
+/// For how many places in the pieces tables are made beforehand.
+const MAX_PREPARED: usize = 48;
 
 /// How many ways to end a piece are kept, and how many places are looked at for one.
 const MAX_CLOSINGS: usize = 1 << 14;
@@ -166,12 +254,8 @@ impl CanonicalMasks {
         self.prepared.call_once(|| {
             self.canonicality.table().forbidden_after(TokenId(0));
             let Some(boundaries) = self.canonicality.boundaries() else { return };
-            let start = boundaries.start();
-            let begun = (b' '..0x7F).filter_map(|byte| boundaries.step(start, byte));
-            for place in begun.chain([start]) {
-                for &fresh in boundaries.close(place).iter().chain(&[place]) {
-                    self.closings(&self.readable(boundaries, fresh));
-                }
+            for place in boundaries.places().take(MAX_PREPARED) {
+                self.closings(&self.readable(boundaries, place));
             }
         });
     }
@@ -451,64 +535,55 @@ impl CanonicalMasks {
         }
     }
 
-    /// Reads all tokens from one place.
+    /// Reads all tokens from one place. Those that begin with a character after which nothing of
+    /// earlier pieces matters are read as at the start of a text.
     fn read_all(&self, boundaries: &Boundaries, from: HypothesisId) -> Readable {
+        let start = boundaries.start();
+        let anew = if from == start { 0 } else { boundaries.anew(from) };
+        let words = self.vocabulary.mask_words();
+        if anew != 0 {
+            let mut found = self.read_but(boundaries, from, anew);
+            let trie = self.vocabulary.trie();
+            let begins = trie.children(NodeId::ROOT).filter(|&(byte, _)| is_in(anew, byte));
+            let tokens = begins.flat_map(|(_, node)| trie.tokens_below(node));
+            if found.add_from(&self.readable(boundaries, start), tokens.copied()) {
+                return found.readable(words);
+            }
+        }
+        self.read_but(boundaries, from, 0).readable(words)
+    }
+
+    /// Reads the tokens that begin with other bytes than some.
+    fn read_but(&self, boundaries: &Boundaries, from: HypothesisId, bytes: u128) -> FoundReadable {
         let trie = self.vocabulary.trie();
-        let mut parts: Vec<TokenId> = Vec::new();
-        let mut alone: Vec<TokenId> = Vec::new();
-        let mut groups: Vec<(HypothesisId, Vec<TokenId>)> = Vec::new();
-        let mut unclosed = Vec::new();
-        let Ok(()) = trie.walk(NodeId::ROOT, from, |&place, node, _| {
-            let Some(next) = boundaries.step(place, trie.byte(node)) else {
-                return Ok::<_, Infallible>(Descent::Skip);
+        let mut found = FoundReadable::default();
+        let Ok(()) = trie.walk(NodeId::ROOT, from, |&place, node, depth| {
+            let byte = trie.byte(node);
+            let next = match depth == 0 && is_in(bytes, byte) {
+                true => None,
+                false => boundaries.step(place, byte),
             };
+            let Some(next) = next else { return Ok::<_, Infallible>(Descent::Skip) };
             let after = boundaries.close(next).first().copied();
             for &token in trie.tokens_at(node) {
                 match self.canonicality.role(token) {
-                    Role::Merged => parts.push(token),
-                    Role::Byte if self.canonicality.begins_character(token) => parts.push(token),
+                    Role::Merged => found.parts.push(token),
+                    Role::Byte if self.canonicality.begins_character(token) => {
+                        found.parts.push(token);
+                    }
                     Role::WholePiece if boundaries.can_end(next) || after.is_some() => {
-                        alone.push(token);
+                        found.alone.push(token);
                     }
                     Role::Never | Role::Byte | Role::WholePiece => continue,
                 }
-                let Some(after) = after else {
-                    unclosed.push((token, next));
-                    continue;
-                };
-                match groups.iter().position(|(known, _)| *known == after) {
-                    Some(known) => groups[known].1.push(token),
-                    None if groups.len() < MAX_GROUPS => groups.push((after, vec![token])),
-                    None => unclosed.push((token, next)),
+                match after.and_then(|after| found.group(after)) {
+                    Some(group) => group.push(token),
+                    None => found.unclosed.push((token, next)),
                 }
             }
             Ok(Descent::Below(next))
         });
-        let bits = |tokens: &[TokenId]| {
-            let mut bits = vec![0; self.vocabulary.mask_words()];
-            set(&mut bits, tokens);
-            bits
-        };
-        let parts = bits(&parts);
-        let mut beginnings = parts.clone();
-        set(&mut beginnings, &alone);
-        let mut group_of = vec![0; self.vocabulary.mask_words() * 32];
-        for (group, (_, tokens)) in groups.iter().enumerate() {
-            tokens.iter().for_each(|token| group_of[token.index()] = group as u8 + 1);
-        }
-        let groups = groups.iter().map(|(after, tokens)| (*after, bits(tokens).into())).collect();
-        unclosed.sort_unstable();
-        let within: Vec<TokenId> = unclosed.iter().map(|&(token, _)| token).collect();
-        Readable {
-            parts: parts.into(),
-            beginnings: beginnings.into(),
-            groups,
-            group_of: group_of.into(),
-            unclosed_bits: bits(&within).into(),
-            unclosed: unclosed.into(),
-            closings: OnceLock::new(),
-            unclosable: OnceLock::new(),
-        }
+        found
     }
 
     #[cfg(test)]

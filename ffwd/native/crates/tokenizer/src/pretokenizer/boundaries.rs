@@ -115,6 +115,11 @@ impl Boundaries {
         })
     }
 
+    /// All places between characters.
+    pub fn places(&self) -> impl Iterator<Item = HypothesisId> {
+        (0..self.ends.len() as u32).map(|state| HypothesisId::new(state, DecoderNode::START))
+    }
+
     /// The characters of one byte after which nothing is known of the text before, as bits.
     #[inline]
     pub fn anew(&self, hypothesis: HypothesisId) -> u128 {
