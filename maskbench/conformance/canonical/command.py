@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from maskbench.conformance.canonical.walks import Astray
 
 _SHOWN = 20
+
+_QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "slowest": 1.0}
+# Fields of walks that are written otherwise.
+_LONG = frozenset(("astray", "mask_us"))
 
 _FORCING = tuple(name for name in NAMES if variant(name).engine == FFWD)
 
@@ -132,7 +137,12 @@ def canonical_walks_command(
     walks: int,
 ) -> None:
     """Walk at random under canonical masks: texts must encode to the tokens of the walk."""
-    from maskbench.conformance.canonical.walks import CanonicalWalks, SchemaWalks, WalkSetup
+    from maskbench.conformance.canonical.walks import (
+        CanonicalWalks,
+        SchemaWalks,
+        WalkSetup,
+        quantile,
+    )
 
     lost = []
     with _work(tokenizer, data, mode_names, sample, seed, part) as work:
@@ -162,6 +172,14 @@ def canonical_walks_command(
         click.echo(f"  {walked.fell_back:6} had masks that fell back; masks by reason:")
         for reason, count in walked.fallbacks.most_common():
             click.echo(f"    {count:6} {reason}")
+    times = sum((walked.mask_us for walked in total.ways.values()), Counter())
+    mean = sum(us * count for us, count in times.items()) / max(times.total(), 1)
+    mask_us = {
+        "average": round(mean),
+        **{name: quantile(times, share) for name, share in _QUANTILES.items()},
+    }
+    parts = ", ".join(f"{name} {value}" for name, value in mask_us.items())
+    click.echo(f"{times.total()} masks, processor time in microseconds: {parts}")
     click.echo(f"schemas left out: {total.refused.total()}")
     for reason, count in total.refused.most_common():
         click.echo(f"  {count:6} {reason}")
@@ -174,9 +192,10 @@ def canonical_walks_command(
         "schemas": total.schemas,
         "refused": total.refused,
         "ways": {
-            way: {name: value for name, value in vars(walked).items() if name != "astray"}
+            way: {name: value for name, value in vars(walked).items() if name not in _LONG}
             for way, walked in total.ways.items()
         },
+        "mask_us": mask_us,
     }
     _finish(failures, lost, out, figures)
 

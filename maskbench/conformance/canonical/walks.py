@@ -50,7 +50,19 @@ class Walked:
     unequal_after_fallback: int = 0
     fallbacks: Counter[str] = field(default_factory=Counter)
     """Masks by the reason for which they are not canonical."""
+    mask_us: Counter[int] = field(default_factory=Counter)
+    """Masks by their processor time in microseconds, rounded up to two digits."""
     astray: list[Astray] = field(default_factory=list)
+
+
+def quantile(counts: Counter[int], share: float) -> int:
+    """Return the least value that this share of all is at most."""
+    left = share * counts.total()
+    for value in sorted(counts):
+        left -= counts[value]
+        if left <= 0:
+            return value
+    return max(counts, default=0)
 
 
 @dataclass
@@ -106,6 +118,8 @@ class CanonicalWalks:
                         matcher, b"", plans, randomly, randomly.randrange(MAX_FREE_STEPS),
                         forced=WAYS[way],
                     )  # fmt: skip
+                    result.ways[way].mask_us += self._wanderer.mask_us
+                    self._wanderer.mask_us.clear()
                     fallbacks = Counter(matcher.canonical_fallbacks)
                     self._judge(result.ways[way], case.id, mode, walked, fallbacks)
             result.schemas = 1

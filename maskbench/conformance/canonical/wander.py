@@ -7,8 +7,10 @@ allow single bytes.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import thread_time_ns
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from maskbench.conformance.gates.guides import Place, Plans
 from maskbench.conformance.gates.walks import VocabularyTokens
 
 MAX_STEPS = 600
+# Listing all of a mask's tokens takes longer than some draws among all tokens.
+_DRAWS = 16
 
 _OPENING, _CLOSING = b"[{", b"]}"
 # The tokens that lead to the end of a value soonest outside of strings.
@@ -43,6 +47,9 @@ class Wanderer:
             if text:
                 self.by_text.setdefault(text, []).append(token)
         self._longest = max(map(len, self.by_text), default=0)
+        self._ends = list(tokens.ends)
+        self.mask_us: Counter[int] = Counter()
+        """Masks by their processor time in microseconds, rounded up to two digits."""
         short = [text for text in self.by_text if text[0] in _FIRST and self._is_plain(text)]
         self._outside = self._ids(sorted(short, key=_cost))
         quoted = [text for text in short if text[:1] == b'"']
@@ -73,20 +80,20 @@ class Wanderer:
                 chosen += following
                 plan = b""
             bits = self.allowed(matcher)
-            ends = [token for token in self._tokens.ends if bits[token]]
-            if ends and step >= free_steps:
+            can_end = bool(bits[self._ends].any())
+            if can_end and step >= free_steps:
                 return Wandered(chosen, True)
-            bits[list(self._tokens.ends)] = False
-            allowed = np.flatnonzero(bits)
-            if not len(allowed):
-                return Wandered(chosen, bool(ends))
-            token = int(allowed[source.randrange(len(allowed))])
+            bits[self._ends] = False
+            token = None
             # Not always, because a path to the end can go in circles, such as ever more digits.
             if plan or (step >= free_steps and source.random() < 0.95):
                 if place.in_string and place.opened and not plan:
                     plan = plans.next(source, place)
-                directed, plan = self._towards_the_end(bits, place, plan)
-                token = token if directed is None else directed
+                token, plan = self._towards_the_end(bits, place, plan)
+            if token is None:
+                token = _drawn(bits, source)
+            if token is None:
+                return Wandered(chosen, can_end)
             self._accept(matcher, [token], place)
             chosen.append(token)
         return Wandered(chosen, False)
@@ -99,9 +106,11 @@ class Wanderer:
 
     def allowed(self, matcher: ffwd.Matcher) -> NDArray[np.bool_]:
         """Return whether each token is allowed."""
+        before = thread_time_ns()
         matcher.fill_bitmask(self._tokens.rows)
+        self.mask_us[_rounded((thread_time_ns() - before) // 1000 + 1)] += 1
         words = self._tokens.rows[0].view(np.uint8)
-        return np.unpackbits(words, bitorder="little").astype(np.bool_)
+        return np.unpackbits(words, bitorder="little").view(np.bool_)
 
     def _towards_the_end(
         self, bits: NDArray[np.bool_], place: Place, plan: bytes
@@ -125,7 +134,23 @@ class Wanderer:
         return len(text) == 1 or all(byte in _PUNCTUATION for byte in text)
 
 
-def _cost(text: bytes) -> tuple[int, int, int]:
-    """Return less for what closes more, then for a nearer end, then for longer tokens."""
+def _drawn(bits: NDArray[np.bool_], source: random.Random) -> int | None:
+    """Return one of the allowed tokens, each with the same probability."""
+    for _ in range(_DRAWS):
+        token = source.randrange(len(bits))
+        if bits[token]:
+            return token
+    allowed = np.flatnonzero(bits)
+    return int(allowed[source.randrange(len(allowed))]) if len(allowed) else None
+
+
+def _rounded(number: int) -> int:
+    """Round up to two digits."""
+    unit: int = 10 ** max(len(str(number)) - 2, 0)
+    return -(-number // unit) * unit
+
+
+def _cost(text: bytes) -> tuple[int, int, int, int]:
+    """Return less for what closes more and begins less, then for a nearer end and longer tokens."""
     depth = sum(byte in _OPENING for byte in text) - sum(byte in _CLOSING for byte in text)
-    return depth, _FIRST.index(text[0]), -len(text)
+    return depth, text.count(b","), _FIRST.index(text[0]), -len(text)
