@@ -105,6 +105,7 @@ class CanonicalWalks:
     def __call__(self, source: Source) -> SchemaWalks:
         """Return all modes of one schema."""
         result = SchemaWalks()
+        self._wanderer.mask_us.clear()
         try:
             case = parse_case(source)
             for mode in self._setup.modes:
