@@ -100,6 +100,7 @@ pub use run::limits::Limited;
 pub use run::marks::Marked;
 pub use run::marks::Marks;
 pub use run::memory::AutomatonBytes;
+pub use run::next_byte::goes_on_within;
 pub use stacks::ids::KeyNodeId;
 pub use stacks::ids::LexemeId;
 pub use stacks::ids::NameId;

@@ -50,35 +50,35 @@ impl Automaton {
     /// Returns whether a byte is allowed next. After a lexeme that it ends, comparison with earlier
     /// items may still exclude every continuation.
     pub fn may_come(&self, threads: &[Thread], byte: u8) -> Result<bool> {
-        Ok(self.goes_on_within(threads, byte)? || !self.step(threads, byte)?.is_empty())
+        Ok(goes_on_within(self, threads, byte)? || !self.step(threads, byte)?.is_empty())
     }
+}
 
-    /// Whether a byte continues the lexeme or the name of some thread. No target state is made.
-    pub fn goes_on_within(&self, threads: &[Thread], byte: u8) -> Result<bool> {
-        // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
-        for thread in threads.iter().filter(|thread| !self.is_rivalled(thread)) {
-            if self.escaping().is_some_and(|escaping| escaping.reads(thread, byte)) {
-                continue;
-            }
-            let (lexeme, state) = match (thread.lexeme, self.json()) {
-                (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
-                (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
-                    let node = json.keys.node(thread.key_node());
-                    match (json.keys.child(&node, byte)?, node.base) {
-                        (Some(child), _) if json.keys.is_dead(&child) => continue,
-                        (Some(_), _) => return Ok(true),
-                        (None, Some(base)) => (base.lexeme, base.state),
-                        (None, None) => continue,
-                    }
-                }
-                _ => continue,
-            };
-            if self.lexeme(lexeme).next(state, byte)?.is_some() {
-                return Ok(true);
-            }
+/// Whether a byte continues the lexeme or the name of some thread. No target state is made.
+pub fn goes_on_within(automaton: &Automaton, threads: &[Thread], byte: u8) -> Result<bool> {
+    // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
+    for thread in threads.iter().filter(|thread| !automaton.is_rivalled(thread)) {
+        if automaton.escaping().is_some_and(|escaping| escaping.reads(thread, byte)) {
+            continue;
         }
-        Ok(false)
+        let (lexeme, state) = match (thread.lexeme, automaton.json()) {
+            (ThreadLexeme::Lexeme(index), _) => (index, thread.lex_state()),
+            (ThreadLexeme::Key, Some(json)) if byte != b'"' => {
+                let node = json.keys.node(thread.key_node());
+                match (json.keys.child(&node, byte)?, node.base) {
+                    (Some(child), _) if json.keys.is_dead(&child) => continue,
+                    (Some(_), _) => return Ok(true),
+                    (None, Some(base)) => (base.lexeme, base.state),
+                    (None, None) => continue,
+                }
+            }
+            _ => continue,
+        };
+        if automaton.lexeme(lexeme).next(state, byte)?.is_some() {
+            return Ok(true);
+        }
     }
+    Ok(false)
 }
 
 /// `false` as soon as two bytes, or the end, are possible.

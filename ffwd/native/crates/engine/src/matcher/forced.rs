@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Matcher;
-use ffwd_automaton::{Automaton, EngineError, Result, StateId, Threads};
+use ffwd_automaton::{goes_on_within, Automaton, EngineError, Result, StateId, Threads};
 use ffwd_tokenizer::canonical::Language;
 
 /// Bytes that every continuation starts with.
@@ -57,7 +57,7 @@ impl Language for GrammarTexts<'_> {
     }
 
     fn goes_on_within(&self, threads: &Threads, byte: u8) -> Result<bool> {
-        self.0.goes_on_within(threads, byte)
+        goes_on_within(self.0, threads, byte)
     }
 
     fn list_bytes(&self, threads: &Threads, bytes: &mut SmallVec<[u8; 16]>) -> Result<bool> {
