@@ -175,14 +175,19 @@ class Server:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    with Pool(Server, folder / "pipe", processes=1, time_limit_s=3600, scratch=folder) as pool:
+    pipe = folder / "pipe"
+    # Open here, too, so that its reader sees the end if no process comes to serve.
+    with (
+        pipe.open("w"),
+        Pool(Server, pipe, processes=1, time_limit_s=3600, scratch=folder) as pool,
+    ):
         list(pool.run(["a"]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_killed_command_leaves_no_process(tmp_path):
-    """The process that serves has the pipe open until it ends."""
+    """The processes have the pipe open until they end."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "hangs.py").write_text(HANGS)
     command = [sys.executable, "hangs.py", str(tmp_path)]
