@@ -35,6 +35,8 @@ pub struct Generation {
     pub dead: ForcedMemo<(Threads, Way)>,
     /// Whether some text continues canonically from a state and the context of the tokens before it.
     pub live: LivePlaces,
+    /// Tokens that may come in a state within a piece and have a canonical continuation.
+    pub followers: ForcedMemo<(Threads, Way)>,
     /// The tokens after which something may be forced, by the state before them, and whether masks
     /// are narrow.
     pub openers: ForcedMemo<(StateId, bool)>,
@@ -71,6 +73,7 @@ impl Generation {
             canonical: Memo::default(),
             dead: ForcedMemo::default(),
             live: LivePlaces::default(),
+            followers: ForcedMemo::default(),
             openers: ForcedMemo::default(),
             runs: ForcedMemo::default(),
             needed: AtomicUsize::new(0),
@@ -93,6 +96,7 @@ impl Generation {
                 + self.first_forced.memory_bytes()
                 + self.dead.memory_bytes()
                 + self.live.memory_bytes()
+                + self.followers.memory_bytes()
                 + self.openers.memory_bytes()
                 + self.runs.memory_bytes(),
         }

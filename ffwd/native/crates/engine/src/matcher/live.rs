@@ -1,11 +1,12 @@
 //! Canonical masks without dead ends.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::{GrammarTexts, Matcher};
-use crate::engine::{Generation, LivePlaces};
+use crate::engine::Generation;
 use crate::mask::token_set::{bits, clear_bits, has_bit};
 use crate::mask::Target;
 use ffwd_automaton::{without_texts, Automaton, EngineError, Result, StateId, TextId, Threads};
@@ -21,8 +22,8 @@ use ffwd_tokenizer::vocabulary::TokenId;
 struct Texts<'a> {
     automaton: &'a Automaton,
     left: &'a [u8],
-    /// Places without anything left of a prefix, and whether they are live.
-    known: &'a LivePlaces,
+    /// What is known where nothing is left of a prefix.
+    known: &'a Generation,
 }
 
 /// How much of the prefix is encoded, and the state of the automaton.
@@ -96,13 +97,24 @@ impl Completed for Texts<'_> {
     fn known(&self, place: &(Encoded, Context), searched: Searched) -> Option<Liveness> {
         let ((_, threads), context) = place;
         let key = self.left.is_empty().then(|| (threads.clone(), context.clone(), searched))?;
-        self.known.get(&key)
+        self.known.live.get(&key)
     }
 
     fn keep(&self, place: &(Encoded, Context), searched: Searched, found: Liveness) {
         let ((_, threads), context) = place;
         if self.left.is_empty() {
-            self.known.keep((threads.clone(), context.clone(), searched), found);
+            self.known.live.keep((threads.clone(), context.clone(), searched), found);
+        }
+    }
+
+    fn followers(&self, ((_, threads), way): &(Encoded, Way)) -> Option<Arc<[TokenId]>> {
+        let key = self.left.is_empty().then(|| (threads.clone(), *way))?;
+        self.known.followers.get(&key)
+    }
+
+    fn keep_followers(&self, ((_, threads), way): (Encoded, Way), tokens: Arc<[TokenId]>) {
+        if self.left.is_empty() {
+            self.known.followers.keep((threads, way), tokens);
         }
     }
 
@@ -140,7 +152,7 @@ impl Matcher {
         let has = |token: TokenId| !vocabulary.text(token).is_empty();
         let choice = Choice { trie: vocabulary.trie(), has: &has };
         let left = self.prefix_left();
-        let texts = Texts { automaton: &generation.automaton, left, known: &generation.live };
+        let texts = Texts { automaton: &generation.automaton, left, known: &generation };
         let mut live = Liveliness::new(canonicality, choice, &texts);
         // While bytes of a prefix remain, the state alone does not determine the position.
         if !left.is_empty() || masks.are_few(row) {
@@ -229,7 +241,11 @@ fn dead_in_way(
                 continue;
             }
             if !live.begins(&mut begun, *next)? {
-                left.extend(target.within(group));
+                let mut group = Cow::Borrowed(&**group);
+                if !target.bitmaps.is_empty() {
+                    live.remove_apart(&mut begun, masks.apart(&readable), &mut group)?;
+                }
+                left.extend(target.within(&group));
             } else if !unclosable.is_empty() {
                 left.extend(target.within(&unclosable).filter(|&token| has_bit(group, token)));
             }
@@ -261,7 +277,7 @@ fn dead_in_way(
                 left.push(token);
             }
         }
-        live.dead(way, &state, &left, &mut dead)?;
+        live.dead(way, &mut begun, &left, &mut dead)?;
     }
     dead.sort_unstable();
     dead.dedup();

@@ -1,6 +1,6 @@
 //! How far a sequence of tokens is canonical, token by token.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -8,6 +8,8 @@ use crate::bpe::BpeTable;
 use crate::pretokenizer::{Boundaries, HypothesisId};
 use crate::tokenizer::Tokenizer;
 use crate::vocabulary::{ByteTrie, NodeId, TokenId};
+
+use super::apart::Apart;
 
 /// The part that a token plays in its tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +97,8 @@ pub struct Canonicality {
     whole_of: Box<[Whole]>,
     /// The tokens for bytes of characters that have none of their own, by byte.
     byte_tokens: Box<[Option<TokenId>]>,
+    /// Made when first asked for.
+    pub(super) apart: OnceLock<Apart>,
 }
 
 impl std::fmt::Debug for Canonicality {
@@ -147,7 +151,7 @@ impl Canonicality {
             }
         }
         let byte_tokens = byte_tokens.into();
-        Some(Self { tokenizer, roles, wholes, whole_of, byte_tokens })
+        Some(Self { tokenizer, roles, wholes, whole_of, byte_tokens, apart: OnceLock::new() })
     }
 
     pub(super) fn table(&self) -> &BpeTable {

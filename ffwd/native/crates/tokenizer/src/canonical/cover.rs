@@ -84,6 +84,11 @@ struct Paths {
 
 const ROOT: u32 = 0;
 
+/// After so many nodes of a search, so many tokens below a node are asked about before its state is
+/// made. Most searches end sooner.
+const FIRST_NODES: usize = 8;
+const MAX_ASKED: usize = 128;
+
 impl Paths {
     fn new() -> Self {
         Self { steps: vec![Step { parent: ROOT, depth: 0, token: TokenId(0) }] }
@@ -167,6 +172,8 @@ pub(super) struct Next<'a> {
     pub after: &'a dyn Fn(TokenId) -> Option<Context>,
     /// Whether one may begin with a byte.
     pub begins: &'a dyn Fn(u8) -> bool,
+    /// Whether many nodes are searched of which few have one of them below.
+    pub are_rare: bool,
 }
 
 /// The search for covering tokens.
@@ -247,7 +254,7 @@ impl<L: Language> Cover<'_, L> {
     ) -> Result<(), L::Error> {
         // Two different tokens have only the path itself in common.
         let step = |token| self.canonicality.step(context, token);
-        let next = Next { after: &step, begins: &|_| true };
+        let next = Next { after: &step, begins: &|_| true, are_rare: false };
         self.search(&next, node, after, &mut |token, _, _, _| {
             let longer = paths.push(path, token);
             common.take(paths, longer);
@@ -266,9 +273,16 @@ impl<L: Language> Cover<'_, L> {
     ) -> Result<(), L::Error> {
         let mut open: SmallVec<[OpenNode<L::State>; 4]> = SmallVec::new();
         open.push((node, state.clone(), None));
+        let mut nodes = 0;
         while let Some((node, before, byte)) = open.pop() {
+            nodes += 1;
             let state = match byte {
                 None => before,
+                Some(_)
+                    if next.are_rare && nodes > FIRST_NODES && !self.may_come_below(next, node) =>
+                {
+                    continue
+                }
                 Some(byte) => match self.language.step(&before, byte)? {
                     Some(state) => state,
                     None => continue,
@@ -301,6 +315,15 @@ impl<L: Language> Cover<'_, L> {
             }
         }
         Ok(())
+    }
+
+    /// Whether some token below a node, not at it, may come next in the pieces of the text. Where
+    /// very many are below, one may.
+    fn may_come_below(&self, next: &Next<'_>, node: NodeId) -> bool {
+        let trie = self.choice.trie;
+        let below = &trie.tokens_below(node)[trie.tokens_at(node).len()..];
+        let comes = |&token: &TokenId| (next.after)(token).is_some();
+        below.iter().take(MAX_ASKED).any(comes) || below.len() > MAX_ASKED
     }
 
     /// Returns the children of a node, by the allowed bytes if these are listed. At the root, those
@@ -339,7 +362,7 @@ impl<L: Language> Cover<'_, L> {
         let shallow = Cover { options: ForcedOptions { look_ahead: false }, ..*self };
         let mut any = false;
         let step = |token| self.canonicality.step(context, token);
-        let next = Next { after: &step, begins: &|_| true };
+        let next = Next { after: &step, begins: &|_| true, are_rare: false };
         shallow.search(&next, NodeId::ROOT, state, &mut |_, _, _, _| {
             any = true;
             false

@@ -3,11 +3,14 @@
 //! A token is *live* if some text that the language allows is encoded into the tokens so far, this
 //! token and others. Where a piece may begin and the language allows a character after which nothing
 //! is known of the pieces before, any text with that character shows it: each has a tokenization.
+//! So does one within a piece that no token has after the byte before it.
 //! Otherwise some tokens are tried, those with few bytes first, each with what shows it after them.
 //! If that does not decide, the shortest text may show it, here and after other tokens.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -31,6 +34,14 @@ pub trait Completed: Language<State: Eq + Hash> {
 
     /// Keeps the result of a search.
     fn keep(&self, _place: &(Self::State, Context), _searched: Searched, _found: Liveness) {}
+
+    /// Tokens that earlier searches read in a state and a way and that are not dead.
+    fn followers(&self, _place: &(Self::State, Way)) -> Option<Arc<[TokenId]>> {
+        None
+    }
+
+    /// Keeps such tokens.
+    fn keep_followers(&self, _place: (Self::State, Way), _tokens: Arc<[TokenId]>) {}
 
     /// Counts steps of the search, each of some dozen instructions.
     ///
@@ -65,6 +76,9 @@ pub enum Searched {
 const MAX_TRIED: usize = 512;
 const FIRST_TRIED: usize = 32;
 
+/// Of how many next bytes each is looked at with the state after it.
+const FEW_BYTES: usize = 8;
+
 /// A text, and from where in it which contexts reach its end.
 struct Ending {
     text: Vec<u8>,
@@ -77,8 +91,8 @@ pub struct Liveliness<'a, L: Completed> {
     choice: Choice<'a>,
     language: &'a L,
     endings: FxHashMap<L::State, Option<Ending>>,
-    /// By state and the beginning of a piece.
-    anew: FxHashMap<(L::State, HypothesisId), bool>,
+    /// Whether texts go on with one of some characters, by state.
+    anew: FxHashMap<(L::State, u128), bool>,
     known: FxHashMap<Place<L>, Liveness>,
 }
 
@@ -91,13 +105,14 @@ impl<L: Completed + std::fmt::Debug> std::fmt::Debug for Liveliness<'_, L> {
     }
 }
 
-/// A state of the language, and which bytes continue its texts without a target state being made:
-/// most target states are better not made.
+/// A state of the language, and which characters of one byte continue its texts.
 #[derive(Debug)]
 pub struct Begun<L: Completed> {
     state: L::State,
+    /// Those that were looked at without a target state being made: most are better not made.
     tried: u128,
     found: u128,
+    refused: u128,
     listed: Option<SmallVec<[u8; 16]>>,
 }
 
@@ -108,33 +123,56 @@ impl<L: Completed> Begun<L> {
             return Ok(true);
         }
         let untried = bytes & !self.tried;
-        if untried == 0 {
-            return Ok(false);
-        }
-        for byte in self.candidates(language)?.filter(|byte| untried >> byte & 1 == 1) {
-            self.tried |= 1 << byte;
-            if language.goes_on_within(&self.state, byte)? {
-                self.found |= 1 << byte;
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let (found, tried) = self.first(language, untried, L::goes_on_within)?;
+        self.tried |= tried;
+        self.found |= found;
+        Ok(found != 0)
     }
 
-    /// The characters of one byte that may continue texts, likely ones first.
-    fn candidates(&mut self, language: &L) -> Result<impl Iterator<Item = u8>, L::Error> {
-        let listed = match &self.listed {
-            Some(listed) => listed.clone(),
-            None => {
-                let mut listed = SmallVec::new();
-                if !language.list_bytes(&self.state, &mut listed)? {
-                    listed.clear();
-                    listed.extend(LIKELY_BYTES.iter().copied().chain(b' '..0x7F));
-                }
-                self.listed.insert(listed).clone()
+    /// Whether one of some characters of one byte continues texts. If more than `most` may, only
+    /// those are looked at that need no target state.
+    fn comes(&mut self, language: &L, bytes: u128, most: usize) -> Result<bool, L::Error> {
+        if self.goes_on(language, bytes)? {
+            return Ok(true);
+        }
+        if self.listed.as_ref().is_some_and(|listed| listed.len() > most) {
+            return Ok(false);
+        }
+        let untried = bytes & !self.refused;
+        let (found, tried) = self.first(language, untried, L::may_come)?;
+        self.refused |= tried & !found;
+        self.found |= found;
+        Ok(found != 0)
+    }
+
+    /// Of some characters the first that does, likely ones first; and those that were looked at.
+    fn first(
+        &mut self,
+        language: &L,
+        bytes: u128,
+        does: impl Fn(&L, &L::State, u8) -> Result<bool, L::Error>,
+    ) -> Result<(u128, u128), L::Error> {
+        if bytes == 0 {
+            return Ok((0, 0));
+        }
+        if self.listed.is_none() {
+            let mut listed = SmallVec::new();
+            if !language.list_bytes(&self.state, &mut listed)? {
+                listed.clear();
+                listed.extend(LIKELY_BYTES.iter().copied().chain(b' '..0x7F));
             }
-        };
-        Ok(listed.into_iter().filter(|byte| *byte < 0x80))
+            self.listed = Some(listed);
+        }
+        let mut tried = 0;
+        for &byte in self.listed.iter().flatten() {
+            if byte < 0x80 && bytes >> byte & 1 == 1 {
+                tried |= 1 << byte;
+                if does(language, &self.state, byte)? {
+                    return Ok((1 << byte, tried));
+                }
+            }
+        }
+        Ok((0, bytes))
     }
 }
 
@@ -148,8 +186,12 @@ struct Spelled {
 /// A state of the language, and the context of the tokens before it.
 type Place<L> = (<L as Language>::State, Context);
 
-/// A token, and the place after it.
-type Asked<L> = (TokenId, Place<L>);
+/// Tokens with one hypothesis after them, with their contexts, and tokens that may come then and are
+/// not dead.
+struct Asked {
+    contexts: Vec<(TokenId, Context)>,
+    followers: Arc<[TokenId]>,
+}
 
 /// Whether a token is live, with the place after it.
 type IsLive<'b, 'a, L> = dyn FnMut(&mut Liveliness<'a, L>, TokenId, Place<L>) -> Result<bool, <L as Language>::Error>
@@ -216,11 +258,22 @@ impl<'a, L: Completed> Liveliness<'a, L> {
             return Ok(true);
         }
         for way in self.canonicality.ways(context) {
-            if !way.goes_on && self.begins_anew(state, way.from.boundary)? {
+            let (bytes, most) = match context.last {
+                Some(last) if way.goes_on => {
+                    (self.canonicality.apart(last, way.from.boundary), FEW_BYTES)
+                }
+                _ => (self.anew(way.from.boundary), usize::MAX),
+            };
+            if self.goes_on(state, bytes, most)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The characters with which the pieces are those of a text that begins there.
+    fn anew(&self, from: HypothesisId) -> u128 {
+        self.canonicality.boundaries().map_or(0, |boundaries| boundaries.anew(from))
     }
 
     /// Whether the shortest text continues canonically.
@@ -240,28 +293,22 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         Ok(found)
     }
 
-    /// Whether the language allows a character with which the pieces are those of a text that begins
-    /// here. Only characters of one byte are tried.
-    fn begins_anew(&mut self, state: &L::State, from: HypothesisId) -> Result<bool, L::Error> {
-        let Some(boundaries) = self.canonicality.boundaries() else { return Ok(false) };
-        if let Some(&known) = self.anew.get(&(state.clone(), from)) {
+    /// Whether the language allows one of some characters of one byte, as [`Begun::comes`].
+    fn goes_on(&mut self, state: &L::State, bytes: u128, most: usize) -> Result<bool, L::Error> {
+        if bytes == 0 {
+            return Ok(false);
+        }
+        if let Some(&known) = self.anew.get(&(state.clone(), bytes)) {
             return Ok(known);
         }
-        let mut begun = self.begun(state);
-        let anew = boundaries.anew(from);
-        let mut found = begun.goes_on(self.language, anew)?;
-        if !found && anew != 0 {
-            for byte in begun.candidates(self.language)?.filter(|byte| anew >> byte & 1 == 1) {
-                found = found || self.language.may_come(state, byte)?;
-            }
-        }
-        self.anew.insert((state.clone(), from), found);
+        let found = self.begun(state).comes(self.language, bytes, most)?;
+        self.anew.insert((state.clone(), bytes), found);
         Ok(found)
     }
 
     /// A state from which several pieces may begin.
     pub fn begun(&self, state: &L::State) -> Begun<L> {
-        Begun { state: state.clone(), tried: 0, found: 0, listed: None }
+        Begun { state: state.clone(), tried: 0, found: 0, refused: 0, listed: None }
     }
 
     /// Whether a text continues canonically with a piece that begins in a state.
@@ -269,8 +316,7 @@ impl<'a, L: Completed> Liveliness<'a, L> {
     /// # Errors
     /// As the language's.
     pub fn begins(&mut self, begun: &mut Begun<L>, piece: HypothesisId) -> Result<bool, L::Error> {
-        let anew = self.canonicality.boundaries().map_or(0, |boundaries| boundaries.anew(piece));
-        if begun.goes_on(self.language, anew)? {
+        if begun.goes_on(self.language, self.anew(piece))? {
             return Ok(true);
         }
         Ok(self.find(&begun.state, &at_a_piece(piece))? == Liveness::Live)
@@ -291,7 +337,8 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         while let Some((state, context)) = open.pop_front() {
             let after = |token| canonicality.step(&context, token);
             let ways = canonicality.ways(&context);
-            let next = Next { after: &after, begins: &canonicality.beginnings(&ways) };
+            let next =
+                Next { after: &after, begins: &canonicality.beginnings(&ways), are_rare: true };
             let tried = self.try_each(&state, &next, &mut left, &mut |this, _, place| {
                 if seen.contains(&place) {
                     return Ok(false);
@@ -349,6 +396,24 @@ impl<'a, L: Completed> Liveliness<'a, L> {
         found
     }
 
+    /// Removes from tokens that lead to a state some that are live.
+    ///
+    /// # Errors
+    /// As the language's.
+    pub fn remove_apart<'r>(
+        &mut self,
+        begun: &mut Begun<L>,
+        groups: impl Iterator<Item = (u8, &'r [u32])>,
+        mask: &mut Cow<'_, [u32]>,
+    ) -> Result<(), L::Error> {
+        for (byte, group) in groups {
+            if begun.goes_on(self.language, 1 << byte)? {
+                mask.to_mut().iter_mut().zip(group).for_each(|(word, apart)| *word &= !apart);
+            }
+        }
+        Ok(())
+    }
+
     /// Of some tokens that are read in one way and lead to one state, those after which no text
     /// continues canonically.
     ///
@@ -357,51 +422,93 @@ impl<'a, L: Completed> Liveliness<'a, L> {
     pub fn dead(
         &mut self,
         way: Way,
-        state: &L::State,
+        begun: &mut Begun<L>,
         tokens: &[TokenId],
         dead: &mut Vec<TokenId>,
     ) -> Result<(), L::Error> {
         self.language.charge(tokens.len())?;
-        let mut by_place: FxHashMap<Hypothesis, Vec<Asked<L>>> = FxHashMap::default();
+        let canonicality = self.canonicality;
+        let mut by_place: FxHashMap<Hypothesis, Asked> = FxHashMap::default();
         for &token in tokens {
-            let Some(context) = self.canonicality.enter(way, token) else { continue };
-            match context.hypotheses[..] {
-                [hypothesis] if context.is_between_characters() => {
-                    let place = (state.clone(), context);
-                    match self.language.known(&place, Searched::Together) {
-                        None => by_place.entry(hypothesis).or_default().push((token, place)),
-                        Some(Liveness::Dead) => dead.push(token),
-                        Some(Liveness::Live | Liveness::Undecided) => {}
-                    }
+            let Some(open) = canonicality.read(way, token) else { continue };
+            let is_part = open.whole != Whole::Alone;
+            let apart = canonicality.apart(token, open.boundary);
+            if is_part && begun.goes_on(self.language, apart)? {
+                continue;
+            }
+            let Some(context) = canonicality.enter(way, token) else { continue };
+            if context.is_between_characters() {
+                let asked = by_place.entry(open).or_insert_with(|| {
+                    let way = Way { from: open, goes_on: true };
+                    let known = self.language.followers(&(begun.state.clone(), way));
+                    Asked { followers: known.unwrap_or_default(), contexts: Vec::new() }
+                });
+                let goes_on = |&follower: &TokenId| canonicality.may_go_on(token, follower);
+                if !is_part || !asked.followers.iter().any(goes_on) {
+                    asked.contexts.push((token, context));
                 }
-                _ if self.find(state, &context)? == Liveness::Dead => dead.push(token),
-                _ => {}
+            } else if self.find(&begun.state, &context)? == Liveness::Dead {
+                dead.push(token);
             }
         }
-        for (hypothesis, asked) in by_place {
-            let tokens = asked.iter().map(|&(token, _)| token).collect();
-            let found = self.dead_within(hypothesis, state, tokens)?;
-            let mut left = found.iter().peekable();
-            for (token, place) in &asked {
-                let liveness = match left.next_if_eq(&token) {
-                    Some(_) => Liveness::Dead,
-                    None => Liveness::Undecided,
-                };
-                self.language.keep(place, Searched::Together, liveness);
-            }
-            dead.extend(found);
+        for (open, asked) in by_place {
+            self.dead_at(open, &begun.state, asked, dead)?;
         }
         Ok(())
     }
 
-    /// The same for tokens with one hypothesis after them, in their order: whether one is live
-    /// depends only on which tokens may follow it within the piece. One that an undecided token may
-    /// follow is not dead.
+    /// The same for tokens with one hypothesis after them.
+    fn dead_at(
+        &mut self,
+        open: Hypothesis,
+        state: &L::State,
+        asked: Asked,
+        dead: &mut Vec<TokenId>,
+    ) -> Result<(), L::Error> {
+        let mut unknown = Vec::new();
+        for (token, context) in asked.contexts {
+            let place = (state.clone(), context);
+            match self.language.known(&place, Searched::Together) {
+                None => unknown.push((token, place)),
+                Some(Liveness::Dead) => dead.push(token),
+                Some(Liveness::Live | Liveness::Undecided) => {}
+            }
+        }
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let tokens = unknown.iter().map(|&(token, _)| token).collect();
+        let mut followers = asked.followers.to_vec();
+        let known = followers.len();
+        let found = self.dead_within(open, state, tokens, &mut followers)?;
+        let mut left = found.iter().peekable();
+        for (token, place) in &unknown {
+            let liveness = match left.next_if_eq(&token) {
+                Some(_) => Liveness::Dead,
+                None if followers.iter().any(|&next| self.canonicality.may_go_on(*token, next)) => {
+                    continue
+                }
+                None => Liveness::Undecided,
+            };
+            self.language.keep(place, Searched::Together, liveness);
+        }
+        if followers.len() > known {
+            let way = Way { from: open, goes_on: true };
+            self.language.keep_followers((state.clone(), way), followers.into());
+        }
+        dead.extend(found);
+        Ok(())
+    }
+
+    /// The same, in their order: whether one is live depends only on which tokens may follow it
+    /// within the piece. One that an undecided token may follow is not dead. `followers`: takes the
+    /// tokens that are not dead.
     fn dead_within(
         &mut self,
         from: Hypothesis,
         state: &L::State,
         mut tokens: Vec<TokenId>,
+        followers: &mut Vec<TokenId>,
     ) -> Result<Vec<TokenId>, L::Error> {
         let canonicality = self.canonicality;
         let Some(boundaries) = canonicality.boundaries() else { return Ok(Vec::new()) };
@@ -420,13 +527,14 @@ impl<'a, L: Completed> Liveliness<'a, L> {
             _ => &[Way { from, goes_on: true }],
         };
         let after = |token| canonicality.enter(*ways.first()?, token);
-        let next = Next { after: &after, begins: &canonicality.beginnings(ways) };
+        let next = Next { after: &after, begins: &canonicality.beginnings(ways), are_rare: true };
         let mut left = MAX_TRIED;
         let tried = self.try_each(state, &next, &mut left, &mut |this, token, place| {
             let may_follow = |&last: &TokenId| canonicality.may_go_on(last, token);
             this.language.charge(tokens.len())?;
             if tokens.iter().any(may_follow) && this.find(&place.0, &place.1)? != Liveness::Dead {
                 tokens.retain(|last| !may_follow(last));
+                followers.push(token);
             }
             Ok(tokens.is_empty())
         })?;

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::pretokenizer::{Boundaries, HypothesisId};
 use crate::vocabulary::{Descent, NodeId, TokenId, Vocabulary};
 
+use super::apart::MAX_APART;
 use super::context::{at_a_piece, Canonicality, Context, Hypothesis, Role, Way, Whole};
 
 /// The tokens that can be read from one place in the pieces, all within one piece.
@@ -28,6 +29,11 @@ pub struct Readable {
     unclosed: Box<[(TokenId, HypothesisId)]>,
     unclosed_bits: Box<[u32]>,
     closings: OnceLock<Closings>,
+    /// Those after which a piece ends only with the text, and where they lead.
+    endless: Box<[(TokenId, HypothesisId)]>,
+    /// Of them those after which any text may go on with a character of one byte, as bits, for each
+    /// of [`Canonicality::apart_first`].
+    apart: OnceLock<Box<[Box<[u32]>]>>,
     /// [`CanonicalMasks::unclosable`] where a piece begins.
     unclosable: OnceLock<Arc<[u32]>>,
 }
@@ -87,8 +93,9 @@ impl Readable {
     }
 
     fn bytes(&self) -> usize {
-        let words = self.parts.len() * (4 + self.groups.len());
-        words * 4 + self.group_of.len() + self.unclosed.len() * 16
+        let apart = if self.endless.is_empty() { 0 } else { MAX_APART };
+        let words = self.parts.len() * (4 + self.groups.len() + apart);
+        words * 4 + self.group_of.len() + self.unclosed.len() * 16 + self.endless.len() * 8
     }
 }
 
@@ -99,6 +106,7 @@ struct FoundReadable {
     alone: Vec<TokenId>,
     groups: Vec<(HypothesisId, Vec<TokenId>)>,
     unclosed: Vec<(TokenId, HypothesisId)>,
+    endless: Vec<(TokenId, HypothesisId)>,
 }
 
 impl FoundReadable {
@@ -118,21 +126,20 @@ impl FoundReadable {
     /// Adds tokens that are read as from another place; `false` if there are too many groups.
     fn add_from(&mut self, other: &Readable, tokens: impl Iterator<Item = TokenId>) -> bool {
         let mut grouped: Vec<Vec<TokenId>> = vec![Vec::new(); other.groups.len()];
-        let mut unclosed = Vec::new();
+        let mut added = vec![0; other.parts.len()];
         for token in tokens.filter(|&token| has(&other.beginnings, token)) {
+            set(&mut added, &[token]);
             match has(&other.parts, token) {
                 true => self.parts.push(token),
                 false => self.alone.push(token),
             }
-            match other.group_of[token.index()] {
-                0 => unclosed.push(token),
-                group => grouped[usize::from(group) - 1].push(token),
+            if let Some(group) = usize::from(other.group_of[token.index()]).checked_sub(1) {
+                grouped[group].push(token);
             }
         }
-        unclosed.sort_unstable();
-        let is_added =
-            |(token, _): &&(TokenId, HypothesisId)| unclosed.binary_search(token).is_ok();
+        let is_added = |&&(token, _): &&(TokenId, HypothesisId)| has(&added, token);
         self.unclosed.extend(other.unclosed.iter().filter(is_added));
+        self.endless.extend(other.endless.iter().filter(is_added));
         for ((after, _), tokens) in other.groups.iter().zip(grouped) {
             if tokens.is_empty() {
                 continue;
@@ -167,6 +174,8 @@ impl FoundReadable {
             unclosed_bits: bits(&unclosed).into(),
             unclosed: self.unclosed.into(),
             closings: OnceLock::new(),
+            endless: self.endless.into(),
+            apart: OnceLock::new(),
             unclosable: OnceLock::new(),
         }
     }
@@ -222,7 +231,7 @@ pub struct CanonicalMasks {
     readable_bytes: AtomicUsize,
     /// By token, those that may not follow it within a piece.
     forbidden: RwLock<FxHashMap<TokenId, Arc<[u32]>>>,
-    /// Tokens of one byte, and of the last bytes of a character.
+    /// Tokens of one byte, and of the last bytes of a character, that merges produce or begin with.
     short: Box<[TokenId]>,
     /// How pieces may end, by token and place after it.
     closings: RwLock<FxHashMap<(TokenId, HypothesisId), Closing>>,
@@ -234,7 +243,8 @@ impl CanonicalMasks {
         let short =
             vocabulary.trie().below(NodeId::ROOT).map(|(_, token)| token).filter(|&token| {
                 let text = vocabulary.text(token);
-                text.len() == 1 || text.len() < 4 && text.iter().all(|byte| byte & 0xC0 == 0x80)
+                let is_rest = text.len() < 4 && text.iter().all(|byte| byte & 0xC0 == 0x80);
+                (text.len() == 1 || is_rest) && canonicality.role(token) != Role::Byte
             });
         let short = short.collect();
         Self {
@@ -255,7 +265,9 @@ impl CanonicalMasks {
             self.canonicality.table().forbidden_after(TokenId(0));
             let Some(boundaries) = self.canonicality.boundaries() else { return };
             for place in boundaries.places().take(MAX_PREPARED) {
-                self.closings(&self.readable(boundaries, place));
+                let readable = self.readable(boundaries, place);
+                self.closings(&readable);
+                let _ = self.apart(&readable);
             }
         });
     }
@@ -424,6 +436,33 @@ impl CanonicalMasks {
         })
     }
 
+    /// Groups of tokens after which a piece ends only with the text, as bits: after those of each,
+    /// any text may go on with a character of one byte.
+    pub fn apart<'r>(&'r self, readable: &'r Readable) -> impl Iterator<Item = (u8, &'r [u32])> {
+        let canonicality = &*self.canonicality;
+        let bytes = canonicality.apart_first();
+        let groups = readable.apart.get_or_init(|| {
+            if readable.endless.is_empty() {
+                return Box::default();
+            }
+            let mut groups: Vec<Box<[u32]>> =
+                bytes.iter().map(|_| vec![0; self.vocabulary.mask_words()].into()).collect();
+            for &(token, boundary) in &readable.endless {
+                let apart = match canonicality.role(token) {
+                    Role::WholePiece => 0,
+                    _ => canonicality.apart(token, boundary),
+                };
+                for (&byte, group) in bytes.iter().zip(&mut groups) {
+                    if is_in(apart, byte) {
+                        set(group, &[token]);
+                    }
+                }
+            }
+            groups.into()
+        });
+        bytes.iter().copied().zip(groups.iter().map(|group| &**group))
+    }
+
     fn closing(&self, token: TokenId, boundary: HypothesisId) -> Closing {
         if let Some(known) = self.closings.read().get(&(token, boundary)) {
             return known.clone();
@@ -440,6 +479,10 @@ impl CanonicalMasks {
     /// Looks for tokens of one byte, or of the last bytes of a character, of which few suffice.
     fn find_closing(&self, token: TokenId, boundary: HypothesisId) -> Closing {
         let canonicality = &*self.canonicality;
+        // It depends on the earlier bytes of the character whether it has a token of its own.
+        if canonicality.role(token) == Role::Byte {
+            return Closing::Unknown;
+        }
         let Some(boundaries) = canonicality.boundaries() else { return Closing::Unknown };
         let mut ends: Vec<(TokenId, HypothesisId, Vec<u8>)> = vec![(token, boundary, Vec::new())];
         for _ in 0..3 {
@@ -575,6 +618,9 @@ impl CanonicalMasks {
                         found.alone.push(token);
                     }
                     Role::Never | Role::Byte | Role::WholePiece => continue,
+                }
+                if after.is_some_and(|after| boundaries.is_over(after)) {
+                    found.endless.push((token, next));
                 }
                 match after.and_then(|after| found.group(after)) {
                     Some(group) => group.push(token),

@@ -9,6 +9,7 @@
 //! This module depends on the tokenizer, and on grammars only through the allowed next bytes
 //! ([`Language`]).
 
+mod apart;
 mod context;
 mod cover;
 mod known;

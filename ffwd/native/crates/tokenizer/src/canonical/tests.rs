@@ -1,5 +1,6 @@
 //! Contexts, forced tokens and masks against encoding whole texts.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -77,8 +78,9 @@ fn tokenizers() -> Vec<(String, Arc<Tokenizer>)> {
             found.push((format!("{at}/{seed}"), trained(seed + 10 * at as u8, patterns)));
         }
     }
-    let characters = of_characters("abs1 :\"é", &["ab", "aab", " a", "\":", "éa", "  ", "s1"]);
-    found.push(("characters".into(), tokenizer(characters, &[])));
+    let characters = of_characters("abs1 :\"é\u{2000}", &["ab", "aab", " a", "\":", "éa", "  ", "s1"]);
+    found.push(("characters".into(), tokenizer(characters.clone(), &[])));
+    found.push(("characters in pieces".into(), tokenizer(characters, &[GPT2])));
     found
 }
 
@@ -184,6 +186,10 @@ impl Language for Texts {
         let mut next = state.clone();
         next.push(byte);
         Ok(self.0.iter().any(|text| text.starts_with(&next)).then_some(next))
+    }
+
+    fn goes_on_within(&self, state: &Vec<u8>, byte: u8) -> Result<bool, Self::Error> {
+        self.may_come(state, byte)
     }
 
     fn may_end(&self, state: &Vec<u8>) -> Result<bool, Self::Error> {
@@ -403,19 +409,49 @@ impl Completed for Long {
 
 #[test]
 fn an_undecided_token_is_not_dead() {
-    let tokenizer = tokenizer(of_characters("ab", &[]), &[]);
+    let tokenizer = tokenizer(of_characters("ab", &["aa"]), &[]);
     let canonicality = Canonicality::new(tokenizer.clone()).unwrap();
     let vocabulary = vocabulary_for(&tokenizer);
     let choice = Choice { trie: vocabulary.trie(), has: &|_| true };
     let mut live = Liveliness::new(&canonicality, choice, &Long);
-    let token = encode(&tokenizer, "a")[0];
+    let token = encode(&tokenizer, "aa")[0];
     let context = canonicality.after(&[token]);
-    assert_eq!(live.find(&1, &context), Ok(Liveness::Undecided));
+    assert_eq!(live.find(&2, &context), Ok(Liveness::Undecided));
     for way in canonicality.ways(&canonicality.start()) {
         let mut dead = Vec::new();
-        let Ok(()) = live.dead(way, &1, &[token], &mut dead);
+        let mut begun = live.begun(&2);
+        let Ok(()) = live.dead(way, &mut begun, &[token], &mut dead);
         assert_eq!(dead, []);
     }
+}
+
+#[test]
+fn closings_are_encoded_behind_their_token() {
+    let mut checked = 0;
+    for (name, tokenizer) in tokenizers() {
+        let canonicality = Arc::new(Canonicality::new(tokenizer.clone()).unwrap());
+        let vocabulary = vocabulary_for(&tokenizer);
+        let masks = CanonicalMasks::new(canonicality.clone(), vocabulary.clone());
+        let [way] = canonicality.ways(&canonicality.start())[..] else { panic!("{name}") };
+        let readable = masks.in_way(way).unwrap();
+        let closings = masks.closings(&readable);
+        for token in (0..vocabulary.width() as u32).map(TokenId) {
+            let Some(place) = closings.of(token) else { continue };
+            let Closing::With { text, .. } = &closings.all()[place] else { continue };
+            let text = [vocabulary.text(token), text].concat();
+            let Ok(text) = String::from_utf8(text) else { continue };
+            let goes_on = |more: &&str| encode(&tokenizer, &format!("{text}{more}"))[0] == token;
+            assert!(["", " ", "a", "1", "'"].iter().any(goes_on), "{name}: {token:?} {text:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked}");
+}
+
+fn bits(tokens: &[TokenId], words: usize) -> Vec<u32> {
+    let mut bits = vec![0; words];
+    tokens.iter().for_each(|token| bits[token.index() / 32] |= 1 << (token.0 % 32));
+    bits
 }
 
 /// Finitely many texts, of which many have common beginnings.
@@ -428,6 +464,7 @@ fn random_texts(rng: &mut TestRng) -> BTreeSet<String> {
 #[test]
 fn live_tokens_are_those_that_some_text_is_encoded_into() {
     let mut counts = [0; 3];
+    let mut apart = 0;
     for (name, tokenizer) in tokenizers() {
         let canonicality = Arc::new(Canonicality::new(tokenizer.clone()).unwrap());
         let vocabulary = vocabulary_for(&tokenizer);
@@ -458,7 +495,6 @@ fn live_tokens_are_those_that_some_text_is_encoded_into() {
                     })
                     .collect();
                 // One by one, and together by the ways in which they are read.
-                let mut mask = vec![0u32; vocabulary.mask_words()];
                 for &token in &allowed {
                     let longer = [&state[..], vocabulary.text(token)].concat();
                     let next = canonicality.step(&context, token);
@@ -471,15 +507,24 @@ fn live_tokens_are_those_that_some_text_is_encoded_into() {
                     );
                     assert_ne!(found, Liveness::Undecided);
                     counts[usize::from(next.is_some()) + usize::from(truth.contains(&token))] += 1;
-                    mask[token.index() / 32] |= 1 << (token.0 % 32);
                 }
+                let mut mask = bits(&allowed, vocabulary.mask_words());
                 masks.restrict(&context, &mut mask);
                 let mut removed = Vec::new();
                 for way in canonicality.ways(&context) {
                     let mut dead = Vec::new();
+                    let readable = masks.in_way(way).unwrap();
                     for &token in &allowed {
                         let longer = [&state[..], vocabulary.text(token)].concat();
-                        let Ok(()) = live.dead(way, &longer, &[token], &mut dead);
+                        let mut begun = live.begun(&longer);
+                        let alone = bits(&[token], vocabulary.mask_words());
+                        let mut left = Cow::Borrowed(&alone[..]);
+                        let Ok(()) =
+                            live.remove_apart(&mut begun, masks.apart(&readable), &mut left);
+                        apart += usize::from(*left != *alone);
+                        if *left == *alone {
+                            let Ok(()) = live.dead(way, &mut begun, &[token], &mut dead);
+                        }
                     }
                     dead.sort_unstable();
                     removed.push((way, Arc::from(dead)));
@@ -496,4 +541,5 @@ fn live_tokens_are_those_that_some_text_is_encoded_into() {
     }
     // Tokens that may not follow, that may but lead nowhere, and that are live.
     assert!(counts.iter().all(|&count| count > 300), "{counts:?}");
+    assert!(apart > 50, "{apart}");
 }

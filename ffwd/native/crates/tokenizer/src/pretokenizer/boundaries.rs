@@ -163,6 +163,11 @@ impl Boundaries {
         }
     }
 
+    /// Whether the text has ended: no character may follow.
+    pub fn is_over(&self, hypothesis: HypothesisId) -> bool {
+        self.alive[hypothesis.state()].is_empty()
+    }
+
     /// Whether the text may end here: with the open piece, or, if that has no character, with the
     /// one before.
     #[inline]
