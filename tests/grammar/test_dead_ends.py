@@ -88,7 +88,8 @@ def lark(sequences: list[Sequence]) -> str:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_masks_have_what_goes_on_to_an_end(seed: int) -> None:
-    """Of random grammars, every mask beside all texts that there are, with longer tokens too."""
+    """Of random grammars, every mask beside all texts that there are, with longer tokens too; and
+    what is forced."""
     sequences = random_sequences(random.Random(seed))
     live = Lexer(sequences).live()
     text = lark(sequences)
@@ -112,6 +113,15 @@ def test_masks_have_what_goes_on_to_an_end(seed: int) -> None:
         for letter in "abc":
             accepted = matcher.validate_tokens([ord(letter)]) == 1
             assert accepted == (begin + letter in live), (text, begin, letter)
+        assert matcher.forced_bytes().decode() == forced(live, begin), (text, begin)
+
+
+def forced(live: dict[str, tuple[set[str], bool]], begin: str) -> str:
+    """What comes after the beginning of a text, whatever the text."""
+    text = begin
+    while len(live[text][0]) == 1 and not live[text][1]:
+        text += "".join(live[text][0])
+    return text[len(begin) :]
 
 
 # Without a text: a terminal takes what must follow, at once, later, or on every way.
@@ -216,6 +226,60 @@ def test_what_leads_nowhere_does_not_come(text: str, begin: str, letters: str) -
         assert spelled is None or spelled.decode()[0] not in letters
     for letter in letters:
         assert matcher.validate_tokens([ord(letter)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "forced"),
+    [
+        ('start: A "qa"\nA: /[^<]*/', b"", b"qa"),
+        ("start: /[^<]*/ /qa/i", b"Q", b""),
+        ("start: /[^<]*/ /\\x1f/", b"", b"\x1f"),
+        # The text may end.
+        ('start: A ("qa")?\nA: /[^<]*/', b"", b""),
+        ('start: (A "b" | "ac") "d"\nA: /a+|ab+/', b"", b"a"),
+    ],
+)
+def test_what_leads_nowhere_does_not_hide_what_is_forced(
+    text: str, begin: bytes, forced: bytes
+) -> None:
+    matcher = ffwd.compile(ffwd.lark(text), LONG).matcher()
+    assert matcher.accept_tokens(list(begin))
+    assert matcher.forced_bytes() == forced
+
+
+ENDLESS = ["a*", "[ab]*", "a+b?", "(ab)*", "[^b]*", "[^a]+", "b", "ab", "ba|c", "c+"]
+
+
+def test_a_byte_is_forced_where_a_mask_has_no_other() -> None:
+    """Of random grammars with endless terminals, after each text of four letters at most."""
+    source = random.Random(5)
+    forced = 0
+    for _ in range(200):
+        sequences = [
+            " ".join(
+                f"/{terminal}/" for terminal in source.choices(ENDLESS, k=source.randint(2, 4))
+            )
+            for _ in range(source.randint(1, 2))
+        ]
+        text = "start: " + " | ".join(sequences)
+        try:
+            compiled = ffwd.compile(ffwd.lark(text), LONG)
+        except ffwd.GrammarError:
+            continue
+        begins = [b""]
+        for begin in begins:
+            matcher = compiled.matcher()
+            assert matcher.accept_tokens(list(begin))
+            row = mask(matcher, len(TOKENS))
+            allowed = [int(byte) for byte in np.flatnonzero(row[:256])]
+            only = bytes(allowed) if len(allowed) == 1 and not row[END] else b""
+            # Bytes are not named from the middle of a character.
+            if not only or only.isascii():
+                assert matcher.forced_bytes()[:1] == only, (text, begin)
+            forced += len(only)
+            if len(begin) < 4:
+                begins += [begin + bytes([byte]) for byte in allowed if byte in b"abc"]
+    assert forced > 100
 
 
 def test_a_text_goes_on_to_its_end_however_it_is_chosen() -> None:

@@ -12,17 +12,16 @@ use crate::stacks::thread::{Thread, ThreadLexeme};
 impl Automaton {
     /// The byte that must come next, if there is exactly one and the text may not end here.
     pub fn only_byte(&self, threads: &[Thread]) -> Result<Option<u8>> {
-        let mut only = None;
         if threads.iter().any(|thread| self.is_rivalled(thread)) || is_in_escape(threads) {
-            for byte in 0..=u8::MAX {
-                if !self.step(threads, byte)?.is_empty() && only.replace(byte).is_some() {
-                    return Ok(None);
-                }
-            }
-            return Ok(only);
+            return only_step(self, threads);
         }
+        let mut only = None;
         if !only_byte_of(self, threads, &mut only)? {
-            return Ok(None);
+            let ends = self.accepts(threads)? || !self.token_exits(threads)?.is_empty();
+            return match !ends && may_dead_end(self, threads)? {
+                true => only_step(self, threads),
+                false => Ok(None),
+            };
         }
         match (only, self.escaping()) {
             (Some(byte), Some(escaping)) if byte != b'\\' && escaping.may_begin(threads)? => {
@@ -35,7 +34,10 @@ impl Automaton {
     /// Adds the allowed next bytes. Returns `false` if they are too many to list, if the end is
     /// allowed, or if earlier items may exclude some.
     pub fn list_bytes(&self, threads: &[Thread], bytes: &mut SmallVec<[u8; 16]>) -> Result<bool> {
-        if is_in_escape(threads) || !list_bytes(self, self.json(), threads, bytes)? {
+        if is_in_escape(threads)
+            || may_dead_end(self, threads)?
+            || !list_bytes(self, self.json(), threads, bytes)?
+        {
             return Ok(false);
         }
         if let Some(escaping) = self.escaping().filter(|_| !bytes.contains(&b'\\')) {
@@ -54,10 +56,35 @@ impl Automaton {
     }
 }
 
+/// The byte that must come next where only the state after a byte tells whether it is allowed.
+fn only_step(automaton: &Automaton, threads: &[Thread]) -> Result<Option<u8>> {
+    let mut only = None;
+    // Printable characters first: most states allow two of them.
+    for byte in (b' '..=u8::MAX).chain(0..b' ') {
+        if !automaton.step(threads, byte)?.is_empty() && only.replace(byte).is_some() {
+            return Ok(None);
+        }
+    }
+    Ok(only)
+}
+
+/// Whether some thread can reach a dead end.
+fn may_dead_end(automaton: &Automaton, threads: &[Thread]) -> Result<bool> {
+    for thread in threads {
+        if automaton.may_dead_end(thread)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Whether a byte continues the lexeme or the name of some thread. No target state is made.
 pub fn goes_on_within(automaton: &Automaton, threads: &[Thread], byte: u8) -> Result<bool> {
-    // Every continuation of a lexeme or a name is alive, and cheaper to check than its target.
+    // Every other continuation of a lexeme or a name is alive, and cheaper to check than its target.
     for thread in threads.iter().filter(|thread| !automaton.is_rivalled(thread)) {
+        if automaton.may_dead_end(thread)? {
+            continue;
+        }
         if automaton.escaping().is_some_and(|escaping| escaping.reads(thread, byte)) {
             continue;
         }

@@ -78,7 +78,8 @@ fn tokenizers() -> Vec<(String, Arc<Tokenizer>)> {
             found.push((format!("{at}/{seed}"), trained(seed + 10 * at as u8, patterns)));
         }
     }
-    let characters = of_characters("abs1 :\"é\u{2000}", &["ab", "aab", " a", "\":", "éa", "  ", "s1"]);
+    let characters =
+        of_characters("abs1 :\"é\u{2000}", &["ab", "aab", " a", "\":", "éa", "  ", "s1"]);
     found.push(("characters".into(), tokenizer(characters.clone(), &[])));
     found.push(("characters in pieces".into(), tokenizer(characters, &[GPT2])));
     found
