@@ -1,7 +1,8 @@
 """Repetitions of a grammar."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ffwd.grammar._errors import grammar_error
 from ffwd.grammar._grammar import Grammar, GrammarLike, as_grammar
@@ -98,3 +99,12 @@ def check_count(value: object, name: str) -> None:
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if not 0 <= value <= MAX_COUNT:
         raise grammar_error(f"{name} must be from 0 to {MAX_COUNT}, not {value}")
+
+
+def bounds(schema: Mapping[str, Any], kind: str) -> tuple[int, int | None]:
+    """Return the values of `min…` and `max…`, which are whole numbers, in a JSON Schema.
+
+    A largest number that no count reaches is none. A least one may be over `MAX_COUNT`.
+    """
+    least, most = schema.get(f"min{kind}", 0), schema.get(f"max{kind}")
+    return int(least), None if most is None or most > MAX_COUNT else int(most)

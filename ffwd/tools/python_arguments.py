@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ffwd.grammar import Grammar, choice, json_schema, lit, optional, repeat, rule, rules, seq
+from ffwd.grammar._repeat import MAX_COUNT, bounds
 from ffwd.tools.integers import plain_integer
 from ffwd.tools.schema import ToolSchema, key_pointer, unsupported
 
@@ -129,7 +130,9 @@ class _Literals:
 
     def _array(self, schema: Mapping[str, Any], pointer: str, nesting: int) -> Grammar:
         first = schema.get("prefixItems", [])
-        least, most = schema.get("minItems", 0), schema.get("maxItems")
+        least, most = bounds(schema, "Items")
+        if least > MAX_COUNT:
+            raise unsupported(f"minItems must be at most {MAX_COUNT}", pointer, "minItems")
         if first and (least not in (0, len(first)) or schema.get("items", True) is not False):
             raise _cannot("prefixItems with other items", pointer)
         if first:

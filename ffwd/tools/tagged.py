@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from ffwd.grammar import Grammar, any_text, choice, lit, optional, regex, repeat, seq
+from ffwd.grammar._repeat import bounds
 from ffwd.grammar._string import StringText
 from ffwd.tools.format import TaggedArguments
 from ffwd.tools.integers import plain_integer
@@ -91,13 +92,14 @@ def _string(style: TaggedArguments, schema: Mapping[str, Any], pointer: str) -> 
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if values is not None:
         return _listed(style, schema, values, pointer)
+    least, most = bounds(schema, "Length")
     text = StringText(
         excluding=style.excluding,
         other_than=tuple(each for word in style.words for each in _in_any_case(word)),
         patterns=(_TRIMMED,) * style.trimmed + _texts(schema, "pattern", pointer),
         formats=_texts(schema, "format", pointer),
-        min_chars=_length(schema, "minLength", pointer) or 0,
-        max_chars=_length(schema, "maxLength", pointer),
+        min_chars=least,
+        max_chars=most,
     )
     plain = StringText(excluding=style.excluding, max_chars=text.max_chars)
     # Nothing else is asked of most strings.
@@ -114,15 +116,6 @@ def _texts(schema: Mapping[str, Any], keyword: str, pointer: str) -> tuple[str, 
     if value is not None and not isinstance(value, str):
         raise unsupported(f"{keyword} must be a string", f"{pointer}/{keyword}", keyword)
     return () if value is None else (value,)
-
-
-def _length(schema: Mapping[str, Any], keyword: str, pointer: str) -> int | None:
-    value = schema.get(keyword)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
-        raise unsupported(f"{keyword} must be an integer", f"{pointer}/{keyword}", keyword)
-    return int(value)
 
 
 def _listed(

@@ -350,6 +350,8 @@ def test_options_of_formats() -> None:
         ("maxProperties", "a whole number"),
         ("minItems", "a whole number"),
         ("maxItems", "a whole number"),
+        ("minLength", "a whole number"),
+        ("maxLength", "a whole number"),
     ],
 )
 @pytest.mark.parametrize("value", [{"x": {}}, [[]], [{"a": 1}], 2.5, -1, "x", None, True])
@@ -371,6 +373,29 @@ def test_keywords_with_wrong_values_in_xml(keyword: str, message: str, value: An
     assert "/properties/a" in str(caught.value)
     if keyword not in ("anyOf", "oneOf", "allOf") or not isinstance(value, list):
         assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [2**32, 2**70, 1e92])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("Length", {"type": "string"}),
+        ("Items", {"type": "array", "items": {"type": "string"}}),
+        ("Properties", {"type": "object"}),
+    ],
+)
+def test_counts_in_xml_that_nothing_reaches(kind: str, value: Any, count: float) -> None:
+    """A largest number is none, and a least one an error."""
+
+    def nested(more: dict[str, Any]) -> ffwd.Grammar:
+        whole = {"type": "object", "properties": {"a": {**value, **more}}, "required": ["a"]}
+        return read(schema(whole, style="cohere_xml"))
+
+    assert nested({f"max{kind}": count}) == nested({f"min{kind}": 0})
+    assert nested({f"min{kind}": 2.0}) == nested({f"min{kind}": 2})
+    place = f"/properties/a/min{kind}"
+    with pytest.raises(ffwd.StructuralTagError, match=f"at most 4294967295 .*{place}"):
+        nested({f"min{kind}": count})
 
 
 def test_members_of_xml_are_counted() -> None:

@@ -139,6 +139,17 @@ def test_tagged_arguments(schema: Any, allowed: list[str], refused: list[str]) -
     assert [text for text in refused if accepts(grammar, argument(text))] == []
 
 
+@pytest.mark.parametrize("style", ["qwen3-coder", "glm-4.5", "llama3-pythonic"])
+@pytest.mark.parametrize(
+    ("kind", "value"), [("Length", {"type": "string"}), ("Items", {"type": "array", "items": {}})]
+)
+def test_counts_that_nothing_reaches(style: str, kind: str, value: Any) -> None:
+    """A largest number is none, and a whole number may be a float."""
+    without = call(obj(a=value), style)
+    for more in ({f"max{kind}": 2**70}, {f"max{kind}": 1e92}, {f"min{kind}": 0.0}):
+        assert str(engine(call(obj(a={**value, **more}), style))) == str(engine(without)), more
+
+
 def test_formats_of_tagged_strings() -> None:
     """By the engine alone."""
     grammar = engine(tagged(a={"type": "string", "format": "date"}))

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ffwd.grammar._kinds import JsonSchema
+from ffwd.grammar._repeat import MAX_COUNT, bounds
 from ffwd.grammar._structural_tags.errors import StructuralTagError
 
 KINDS = ("string", "number", "boolean", "null", "array", "object")
@@ -20,6 +21,8 @@ ANNOTATIONS = frozenset(
 
 
 def _is_count(value: object) -> bool:
+    if isinstance(value, float):
+        return value.is_integer() and value >= 0
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -44,7 +47,7 @@ _SHAPES: dict[str, tuple[Callable[[object], bool], str]] = {
         for name in ("properties", "patternProperties")
     },
     **dict.fromkeys(
-        ("minProperties", "maxProperties", "minItems", "maxItems"),
+        [f"{end}{kind}" for end in ("min", "max") for kind in ("Properties", "Items", "Length")],
         (_is_count, "must be a whole number of 0 or more"),
     ),
 }
@@ -72,6 +75,13 @@ class Document:
     def error(self, place: str, message: str) -> StructuralTagError:
         """Return an error about a position of the schema."""
         return StructuralTagError.at(self._pointer + place, message)
+
+    def bounds(self, place: str, schema: dict[str, Any], kind: str) -> tuple[int, int | None]:
+        """Return the least and the largest number of `kind`, such as Items; None for any number."""
+        least, most = bounds(schema, kind)
+        if least > MAX_COUNT:
+            raise self.error(f"{place}/min{kind}", f"must be at most {MAX_COUNT}")
+        return least, most
 
     def at(self, place: str) -> bool | dict[str, Any]:
         """Return the schema at a position."""

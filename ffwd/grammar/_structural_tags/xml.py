@@ -219,7 +219,7 @@ class Writer:
                 inner = f"{place}/properties/{escaped(name)}"
                 members.append((self.element(name, inner, names), name in required))
         other = self._others(place, schema, tuple(properties), names)
-        least, most = schema.get("minProperties", 0), schema.get("maxProperties")
+        least, most = self.document.bounds(place, schema, "Properties")
         if self.any_order:
             ways = [element for element, _ in members] + ([] if other is None else [other])
             least = max(least, len(required))
@@ -331,7 +331,7 @@ class Writer:
                 raise self.document.error(
                     f"{place}/{keyword}", f"{keyword!r} of lists is not supported in this style"
                 )
-        least, most = schema.get("minItems", 0), schema.get("maxItems")
+        least, most = self.document.bounds(place, schema, "Items")
         items = schema.get("items", True)
         if items is False:
             return seq()

@@ -104,17 +104,7 @@ def _constrained(
 
 def string_text(document: Document, place: str, schema: dict[str, Any]) -> StringText:
     """Return the constraints of `pattern`, `format` and the lengths at a position."""
-    numbers = {}
-    for keyword, name in (("minLength", "min_chars"), ("maxLength", "max_chars")):
-        value = schema.get(keyword)
-        if value is not None:
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, (int, float))
-                or value != int(value)
-            ):
-                raise document.error(f"{place}/{keyword}", f"{keyword!r} must be an integer")
-            numbers[name] = int(value)
+    least, most = document.bounds(place, schema, "Length")
     texts = {}
     for keyword, name in (("pattern", "patterns"), ("format", "formats")):
         if keyword in schema:
@@ -124,6 +114,6 @@ def string_text(document: Document, place: str, schema: dict[str, Any]) -> Strin
     return StringText(
         patterns=texts.get("patterns", ()),
         formats=texts.get("formats", ()),
-        min_chars=max(numbers.get("min_chars", 0), 0),
-        max_chars=numbers.get("max_chars"),
+        min_chars=least,
+        max_chars=most,
     )
