@@ -17,11 +17,13 @@ impl Automaton {
         }
         let mut only = None;
         if !only_byte_of(self, threads, &mut only)? {
-            let ends = self.accepts(threads)? || !self.token_exits(threads)?.is_empty();
-            return match !ends && may_dead_end(self, threads)? {
-                true => only_step(self, threads),
-                false => Ok(None),
-            };
+            if may_dead_end(self, threads)?
+                && !self.accepts(threads)?
+                && self.token_exits(threads)?.is_empty()
+            {
+                return only_step(self, threads);
+            }
+            return Ok(None);
         }
         match (only, self.escaping()) {
             (Some(byte), Some(escaping)) if byte != b'\\' && escaping.may_begin(threads)? => {
@@ -69,7 +71,12 @@ fn only_step(automaton: &Automaton, threads: &[Thread]) -> Result<Option<u8>> {
 }
 
 /// Whether some thread can reach a dead end.
+#[inline]
 fn may_dead_end(automaton: &Automaton, threads: &[Thread]) -> Result<bool> {
+    // Only lexemes that may consume what must follow have any.
+    if !automaton.rules().is_some_and(|rules| rules.program.swallowing.is_possible()) {
+        return Ok(false);
+    }
     for thread in threads {
         if automaton.may_dead_end(thread)? {
             return Ok(true);
@@ -80,11 +87,8 @@ fn may_dead_end(automaton: &Automaton, threads: &[Thread]) -> Result<bool> {
 
 /// Whether a byte continues the lexeme or the name of some thread. No target state is made.
 pub fn goes_on_within(automaton: &Automaton, threads: &[Thread], byte: u8) -> Result<bool> {
-    // Every other continuation of a lexeme or a name is alive, and cheaper to check than its target.
+    // Such a continuation is alive, and cheaper to check than its target.
     for thread in threads.iter().filter(|thread| !automaton.is_rivalled(thread)) {
-        if automaton.may_dead_end(thread)? {
-            continue;
-        }
         if automaton.escaping().is_some_and(|escaping| escaping.reads(thread, byte)) {
             continue;
         }
@@ -101,7 +105,9 @@ pub fn goes_on_within(automaton: &Automaton, threads: &[Thread], byte: u8) -> Re
             }
             _ => continue,
         };
-        if automaton.lexeme(lexeme).next(state, byte)?.is_some() {
+        if automaton.lexeme(lexeme).next(state, byte)?.is_some()
+            && !may_dead_end(automaton, std::slice::from_ref(thread))?
+        {
             return Ok(true);
         }
     }
