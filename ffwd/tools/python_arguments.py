@@ -132,7 +132,8 @@ class _Literals:
         first = schema.get("prefixItems", [])
         least, most = bounds(schema, "Items")
         if least > MAX_COUNT:
-            raise unsupported(f"minItems must be at most {MAX_COUNT}", pointer, "minItems")
+            message = f"minItems must be at most {MAX_COUNT}"
+            raise unsupported(message, f"{pointer}/minItems", "minItems")
         if first and (least not in (0, len(first)) or schema.get("items", True) is not False):
             raise _cannot("prefixItems with other items", pointer)
         if first:

@@ -150,6 +150,11 @@ def test_counts_that_nothing_reaches(style: str, kind: str, value: Any) -> None:
         assert str(engine(call(obj(a={**value, **more}), style))) == str(engine(without)), more
 
 
+def test_a_least_number_that_nothing_reaches() -> None:
+    with pytest.raises(RefusedToolsError, match=r"at most 4294967295 .*/properties/a/minItems"):
+        python(obj(a={"type": "array", "items": {}, "minItems": 2**70}))
+
+
 def test_formats_of_tagged_strings() -> None:
     """By the engine alone."""
     grammar = engine(tagged(a={"type": "string", "format": "date"}))
