@@ -174,7 +174,9 @@ fn threads_that_evict_each_others_states_see_no_difference() {
                 scope.spawn(move || walk_both(&mut seeded(thread), one, other, 120, schema));
             }
         });
-        assert!(evictions(&little) > 20);
+        // How many there are depends on the order of the threads: while one evicts, others do not.
+        let by_threads = evictions(&little);
+        assert!(by_threads > 0);
         // Rows of one call, which other threads move at the same time.
         let words = engine.vocabulary().mask_words();
         let mut rng = seeded(9);
@@ -196,6 +198,7 @@ fn threads_that_evict_each_others_states_see_no_difference() {
                 assert_eq!(bits(filled).collect::<Vec<_>>(), self::row(one));
             }
         }
+        assert!(evictions(&little) >= by_threads + 20);
     }
 }
 
