@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::transitions::Transitions;
 use crate::mask::token_set::TokenMask;
-use crate::mask::Masker;
+use crate::mask::{Masker, Target};
 use ffwd_automaton::{Automaton, AutomatonBytes, StateId, Threads};
 use ffwd_bounds::limits::Limits;
 use ffwd_tokenizer::canonical::{Context, ContextId, Liveness, Searched, Way};
@@ -37,6 +37,8 @@ pub struct Generation {
     pub live: LivePlaces,
     /// Tokens that may come in a state within a piece and have a canonical continuation.
     pub followers: ForcedMemo<(Threads, Way)>,
+    /// The tokens of configurations without recorded texts, by what they lead to.
+    pub targets: Memo<Threads, Arc<[Target]>>,
     /// The tokens after which something may be forced, by the state before them, and whether masks
     /// are narrow.
     pub openers: ForcedMemo<(StateId, bool)>,
@@ -74,6 +76,7 @@ impl Generation {
             dead: ForcedMemo::default(),
             live: LivePlaces::default(),
             followers: ForcedMemo::default(),
+            targets: Memo::default(),
             openers: ForcedMemo::default(),
             runs: ForcedMemo::default(),
             needed: AtomicUsize::new(0),
@@ -97,6 +100,7 @@ impl Generation {
                 + self.dead.memory_bytes()
                 + self.live.memory_bytes()
                 + self.followers.memory_bytes()
+                + self.targets.memory_bytes()
                 + self.openers.memory_bytes()
                 + self.runs.memory_bytes(),
         }
@@ -154,6 +158,14 @@ impl Kept for Liveness {
 
     fn bytes(&self) -> usize {
         0
+    }
+}
+
+impl Kept for Arc<[Target]> {
+    const MOST: usize = 4;
+
+    fn bytes(&self) -> usize {
+        self.iter().map(Target::memory_bytes).sum()
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) mod generation;
 mod recipe;
 mod rules;
 pub(crate) mod transitions;
-pub(crate) use generation::Generation;
+pub(crate) use generation::{Generation, Kept};
 pub(crate) use recipe::Recipe;
 pub use rules::GrammarOptions;
 

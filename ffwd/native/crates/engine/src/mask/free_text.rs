@@ -20,18 +20,25 @@ use ffwd_tokenizer::vocabulary::{NodeId, TokenId, Vocabulary};
 fn characters_begun(bytes: &[u8]) -> u32 {
     let mut count = 0;
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
+    while at < bytes.len() {
         count += 1;
-        at += match byte {
-            b'\\' if bytes.get(at + 1) == Some(&b'u') => 6,
-            b'\\' => 2,
-            0xF0.. => 4,
-            0xE0.. => 3,
-            0xC0.. => 2,
-            _ => 1,
-        };
+        at += first_character(&bytes[at..]);
     }
     count
+}
+
+/// The number of bytes of the character of a JSON string that begins with these bytes. They may
+/// have only its first ones.
+#[inline]
+pub(super) fn first_character(bytes: &[u8]) -> usize {
+    match bytes[0] {
+        b'\\' if bytes.get(1) == Some(&b'u') => 6,
+        b'\\' => 2,
+        0xF0.. => 4,
+        0xE0.. => 3,
+        0xC0.. => 2,
+        _ => 1,
+    }
 }
 
 /// The number of characters of a JSON string that start in each token, and the tokens by it.
@@ -170,7 +177,11 @@ impl FreeBasis {
 }
 
 /// The state after a run of bytes.
-fn run(lexeme: &Lexeme, state: LexState, bytes: &[u8]) -> Result<Option<LexState>, LimitExceeded> {
+pub(super) fn run(
+    lexeme: &Lexeme,
+    state: LexState,
+    bytes: &[u8],
+) -> Result<Option<LexState>, LimitExceeded> {
     let mut state = state;
     for &byte in bytes {
         match lexeme.next(state, byte)? {

@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
+use super::inside::Inside;
 use super::lexeme_mask::{ExitGroup, LexemeMask};
 use super::state_mask::Masker;
-use super::successors::{forgotten, left_behind, Found, Inside, Left, Successors};
+use super::successors::{forgotten, left_behind, Found, Left, Successors};
 use super::token_set::set_bits;
 use super::token_set::{has_bit, Bitmap};
 use ffwd_automaton::keys::Terminal;
-use ffwd_automaton::{
-    is_in_escape, Automaton, Result, StateId, TextId, Thread, ThreadLexeme, Threads,
-};
+use ffwd_automaton::{is_in_escape, Automaton, Result, TextId, Thread, ThreadLexeme, Threads};
 use ffwd_bounds::meter;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_tokenizer::vocabulary::{NodeId, TokenId};
@@ -29,6 +28,17 @@ impl Target {
     pub fn within<'a>(&'a self, mask: &'a [u32]) -> impl Iterator<Item = TokenId> + 'a {
         let listed = self.tokens.iter().copied().filter(|&token| has_bit(mask, token));
         listed.chain(self.bitmaps.iter().flat_map(|bitmap| common(bitmap, mask)))
+    }
+
+    /// About how many bytes of memory it holds, without bitmaps that others hold, too.
+    pub fn memory_bytes(&self) -> usize {
+        let own =
+            |bitmap: &Bitmap| if Arc::strong_count(bitmap) > 1 { 0 } else { bitmap.len() * 4 };
+        let bitmaps: usize = self.bitmaps.iter().map(own).sum();
+        size_of::<Self>()
+            + self.threads.len() * size_of::<Thread>()
+            + self.tokens.len() * 4
+            + bitmaps
     }
 
     /// Whether a token of the bitmaps is in a mask.
@@ -92,9 +102,14 @@ impl Masker {
         Ok(successors)
     }
 
-    /// The tokens of a state by the configurations to which they lead, whatever texts were recorded.
-    pub(crate) fn targets(&self, automaton: &Automaton, state: StateId) -> Result<Vec<Target>> {
-        let successors = self.successors(automaton, automaton.threads(state))?;
+    /// The tokens of a configuration without recorded texts, by the configurations to which they
+    /// lead.
+    pub(crate) fn targets(
+        &self,
+        automaton: &Automaton,
+        forgetful: &[Thread],
+    ) -> Result<Vec<Target>> {
+        let successors = self.successors(automaton, forgetful)?;
         let target =
             |Found { threads, tokens, bitmaps, .. }: Found| Target { threads, tokens, bitmaps };
         Ok(successors.found.into_iter().map(target).collect())
@@ -180,7 +195,7 @@ impl Masker {
         let ThreadLexeme::Lexeme(index) = thread.lexeme else { return Ok(None) };
         let (lexeme, state) = (automaton.lexeme(index), thread.lex_state());
         // Later items are compared with a recorded item.
-        let is_compared = thread.transcript != TextId::NONE;
+        let is_compared = !matches!(thread.transcript, TextId::NONE | TextId::ANY);
         if is_compared || state.accepts() || lexeme.spec().ends != Ends::Anywhere {
             return Ok(None);
         }

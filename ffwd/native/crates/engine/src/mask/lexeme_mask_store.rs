@@ -1,17 +1,19 @@
 //! The masks of lexeme states for one vocabulary, shared by all grammars.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::found_again::{FoundAgain, Kept};
+use super::free_groups::FreeGroups;
 use super::free_text::{FreeBasis, Lengths};
+use super::inside::{Inside, Unfinished};
 use super::lexeme_mask::LexemeMask;
 use super::loops::KnownChanges;
 use super::recent::{Recent, RecentMemo};
 use super::rest_tries::RestTries;
-use super::successors::Inside;
+
 use super::walk::{compute, View};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::expr::lexeme::FreeText;
@@ -34,6 +36,8 @@ enum Key {
     Free(FreeText),
     Basis(u64, ExprId),
     Inside(u64, LexState),
+    /// A lexeme and a kind of characters; `None` for all characters.
+    Groups(Option<(u64, ExprId)>),
 }
 
 #[derive(Clone, Debug)]
@@ -41,13 +45,14 @@ enum Value {
     Mask(Arc<Kept<Key, LexemeMask>>),
     Basis(Arc<FreeBasis>),
     Inside(Option<Arc<Inside>>),
+    Groups(Arc<FreeGroups>),
 }
 
 impl Recent for Value {
     fn take_used(&self) -> bool {
         match self {
             Self::Mask(kept) => kept.take_used(),
-            Self::Basis(_) | Self::Inside(_) => false,
+            Self::Basis(_) | Self::Inside(_) | Self::Groups(_) => false,
         }
     }
 }
@@ -60,6 +65,7 @@ pub struct LexemeMaskStore {
     /// nothing that was evicted.
     again: FoundAgain<Key, LexemeMask>,
     basis: Mutex<Option<Arc<FreeBasis>>>,
+    unfinished: OnceLock<Unfinished>,
     tries: RestTries,
     changes: KnownChanges,
     hits: AtomicU64,
@@ -73,6 +79,7 @@ impl LexemeMaskStore {
             memo: Mutex::new(RecentMemo::new(max_bytes)),
             again: FoundAgain::default(),
             basis: Mutex::default(),
+            unfinished: OnceLock::new(),
             tries: RestTries::default(),
             changes: KnownChanges::default(),
             hits: AtomicU64::new(0),
@@ -117,7 +124,7 @@ impl LexemeMaskStore {
                 self.again.set(&kept);
                 Some(kept.value.clone())
             }
-            Value::Basis(_) | Value::Inside(_) => None,
+            Value::Basis(_) | Value::Inside(_) | Value::Groups(_) => None,
         }
     }
 
@@ -151,10 +158,37 @@ impl LexemeMaskStore {
         if let Some(Value::Inside(known)) = self.memo.lock().get(&key) {
             return Ok(known);
         }
-        let inside = Inside::new(vocabulary, lexeme, state)?.map(Arc::new);
+        let inside = match lexeme.free_text(state) {
+            Some(free) => Some(self.groups(vocabulary, lexeme, free.kind)?.inside(lexeme, state)?),
+            None => {
+                let unfinished = self.unfinished.get_or_init(|| Unfinished::of(vocabulary));
+                Inside::new(&self.changes, unfinished, vocabulary, lexeme, state)?
+            }
+        };
+        let inside = inside.map(Arc::new);
         let bytes = inside.as_ref().map_or(0, |inside| inside.memory_bytes());
         self.insert(key, Value::Inside(inside.clone()), bytes + 64);
         Ok(inside)
+    }
+
+    /// The tokens of strings of any number of characters of one kind, by what they lead to.
+    fn groups(
+        &self,
+        vocabulary: &Vocabulary,
+        lexeme: &Lexeme,
+        kind: Option<ExprId>,
+    ) -> Result<Arc<FreeGroups>, LimitExceeded> {
+        let key = Key::Groups(kind.map(|kind| (lexeme.id(), kind)));
+        if let Some(Value::Groups(known)) = self.memo.lock().get(&key) {
+            return Ok(known);
+        }
+        let basis = match kind {
+            None => self.basis(vocabulary)?,
+            Some(kind) => self.basis_of(vocabulary, lexeme, kind)?,
+        };
+        let groups = Arc::new(FreeGroups::new(vocabulary, &basis.unbounded)?);
+        self.insert(key, Value::Groups(groups.clone()), groups.memory_bytes());
+        Ok(groups)
     }
 
     /// Returns the effects of the tokens' rests below a node of a trie.

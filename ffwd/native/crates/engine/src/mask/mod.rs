@@ -11,8 +11,10 @@ mod completion;
 mod doubt;
 mod escapes;
 mod found_again;
+mod free_groups;
 mod free_text;
 mod groups;
+mod inside;
 mod key_places;
 mod known_steps;
 mod leading;
@@ -30,6 +32,8 @@ mod state_mask;
 mod successors;
 #[cfg(test)]
 mod test_bounded;
+#[cfg(test)]
+mod test_inside;
 #[cfg(test)]
 mod test_listed;
 #[cfg(test)]

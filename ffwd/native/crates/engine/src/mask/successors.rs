@@ -5,14 +5,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::inside::Inside;
 use super::lexeme_mask::Inner;
 use super::token_set::{bits, clear_bits, Bitmap};
 use ffwd_automaton::{without_texts, Automaton, Result, TextId, Thread};
 use ffwd_automaton::{ThreadLexeme, Threads};
-use ffwd_bounds::error::LimitExceeded;
 use ffwd_bounds::meter;
-use ffwd_regular::expr::{LexState, Lexeme};
-use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId, Vocabulary};
+use ffwd_regular::expr::LexState;
+use ffwd_tokenizer::vocabulary::{ByteTrie, Descent, NodeId, TokenId};
 
 /// The heights on the stack of the objects whose last key was forgotten.
 pub(super) type Left = SmallVec<[u32; 2]>;
@@ -61,58 +61,6 @@ pub(super) struct Successors {
 
 /// Nodes of a trie whose subtrees are unexamined, each with its threads.
 type Pending = Vec<(NodeId, Threads)>;
-
-/// The tokens that stay within a lexeme or end where it must, by the state that they lead to.
-#[derive(Debug)]
-pub(super) struct Inside(Box<[(LexState, Inner)]>);
-
-impl Inside {
-    /// The tokens from one state. `None` if the lexeme may have ended within some of them.
-    pub fn new(
-        vocabulary: &Vocabulary,
-        lexeme: &Lexeme,
-        state: LexState,
-    ) -> Result<Option<Self>, LimitExceeded> {
-        let trie = vocabulary.trie();
-        let mut places: FxHashMap<LexState, usize> = FxHashMap::default();
-        let mut found: Vec<(LexState, Vec<TokenId>)> = Vec::new();
-        let mut last = usize::MAX;
-        let mut may_end = false;
-        trie.walk(NodeId::ROOT, state, |&state, node, _| {
-            meter::charge(1)?;
-            let next = lexeme.next(state, trie.byte(node))?;
-            may_end = state.accepts();
-            if may_end {
-                return Ok(Descent::Stop);
-            }
-            let Some(next) = next else { return Ok(Descent::Skip) };
-            let tokens = trie.tokens_at(node);
-            if !tokens.is_empty() {
-                if found.get(last).is_none_or(|&(known, _)| known != next) {
-                    last = *places.entry(next).or_insert_with(|| {
-                        found.push((next, Vec::new()));
-                        found.len() - 1
-                    });
-                }
-                found[last].1.extend_from_slice(tokens);
-            }
-            Ok(if next.is_final() { Descent::Skip } else { Descent::Below(next) })
-        })?;
-        if may_end {
-            return Ok(None);
-        }
-        let groups = found.into_iter().map(|(state, all)| (state, Inner::of(vocabulary, all)));
-        Ok(Some(Self(groups.collect())))
-    }
-
-    pub fn memory_bytes(&self) -> usize {
-        let group = |(_, tokens): &(LexState, Inner)| match tokens {
-            Inner::Few(tokens) => 32 + tokens.len() * 4,
-            Inner::Many(bitmap) => 32 + bitmap.len() * 4,
-        };
-        self.0.iter().map(group).sum()
-    }
-}
 
 /// Whether the lexeme is part of no recorded text.
 pub(super) fn is_unrecorded(thread: &Thread) -> bool {
@@ -174,7 +122,7 @@ impl Successors {
         thread: &Thread,
         inside: &Arc<Inside>,
     ) -> Result<()> {
-        for (state, tokens) in &inside.0 {
+        for (state, tokens) in inside.groups() {
             let at = Thread { state: state.0, ..forgotten(thread) };
             let (threads, left) = match (state.is_final(), thread.lexeme) {
                 (true, ThreadLexeme::Lexeme(index)) => {
@@ -189,7 +137,7 @@ impl Successors {
                 continue;
             }
             let place = self.place(threads, &left);
-            match tokens {
+            match &**tokens {
                 Inner::Few(tokens) => self.found[place].tokens.extend_from_slice(tokens),
                 Inner::Many(bitmap) => self.found[place].bitmaps.push(bitmap.clone()),
             }

@@ -19,11 +19,11 @@ use ffwd_tokenizer::vocabulary::{ByteTrie, NodeId, TokenId, Vocabulary};
 const GRAFT_TOKENS: usize = if cfg!(test) { 6 } else { 256 };
 
 /// How many nodes of a trie are walked for one step, and the number of nodes between two charges.
-const NODES_PER_STEP: usize = 4;
-const NODES_PER_CHARGE: usize = 1024;
+pub(super) const NODES_PER_STEP: usize = 4;
+pub(super) const NODES_PER_CHARGE: usize = 1024;
 
 /// Subtrees of at most this many nodes are walked rather than examined as a whole.
-const BULK_NODES: u32 = 2;
+pub(super) const BULK_NODES: u32 = 2;
 
 /// In subtrees of at least this many nodes, more bytes are tried to find whether a state stays.
 const LARGE_NODES: u32 = 4096;
@@ -50,15 +50,15 @@ impl<'t> View<'t> {
 
 /// The position of a walk: within a subtree, in a state of the lexeme.
 #[derive(Clone, Copy)]
-struct WalkLevel<'l> {
-    end: NodeId,
-    row: Row<'l>,
+pub(super) struct WalkLevel<'l> {
+    pub end: NodeId,
+    pub row: Row<'l>,
     /// The nodes below at which the state changes, where the walk leaps from one to the next.
-    changes: Option<ChangesId>,
+    pub changes: Option<ChangesId>,
 }
 
 /// The rows of the states that a walk has reached, side by side.
-struct Rows<'l> {
+pub(super) struct Rows<'l> {
     lexeme: &'l Lexeme,
     /// Whether the walk is too short for a list.
     is_small: bool,
@@ -66,8 +66,12 @@ struct Rows<'l> {
 }
 
 impl<'l> Rows<'l> {
+    pub fn new(lexeme: &'l Lexeme, is_small: bool) -> Self {
+        Self { lexeme, is_small, known: Vec::new() }
+    }
+
     #[inline]
-    fn get(&mut self, state: LexState) -> Row<'l> {
+    pub fn get(&mut self, state: LexState) -> Row<'l> {
         match self.known.get(state.index()) {
             Some(&Some(row)) => row,
             _ => self.look_up(state),
@@ -124,7 +128,7 @@ pub(super) fn compute(
     let mut loops_of = Loops::new(vocabulary, lexeme, longest, changes);
     let end = trie.after(root);
     let is_small = end.0 - root.0 < SMALL_NODES;
-    let mut rows = Rows { lexeme, is_small, known: Vec::new() };
+    let mut rows = Rows::new(lexeme, is_small);
     let mut exits = Exits { is_small, ..Exits::default() };
     let mut node = NodeId(root.0 + 1);
     let first = rows.get(start);
@@ -228,7 +232,7 @@ pub(super) fn compute(
 /// Returns whether a subtree of more than one node may contain many loops of a state. If the first
 /// byte leaves the state, the others need no check unless the subtree is large: states with
 /// counters must not build successors that no walk needs.
-fn may_stay(trie: &ByteTrie, node: NodeId, row: Row<'_>) -> Result<bool, LimitExceeded> {
+pub(super) fn may_stay(trie: &ByteTrie, node: NodeId, row: Row<'_>) -> Result<bool, LimitExceeded> {
     let first = NodeId(node.0 + 1);
     if first < trie.after(node) && row.next(trie.byte(first))? == Some(row.state()) {
         return Ok(true);

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{GrammarTexts, Matcher};
-use crate::engine::Generation;
+use crate::engine::{Generation, Kept};
 use crate::mask::token_set::{bits, clear_bits, has_bit};
 use crate::mask::Target;
 use ffwd_automaton::{without_texts, Automaton, EngineError, Result, StateId, TextId, Threads};
 use ffwd_bounds::meter;
 use ffwd_tokenizer::canonical::{
-    CanonicalMasks, Canonicality, Choice, Closing, Completed, Context, Language, Liveliness,
-    Liveness, Searched, Way,
+    Begun, CanonicalMasks, Canonicality, Choice, Closing, Completed, Context, Language, Liveliness,
+    Liveness, Readable, Searched, Way,
 };
 use ffwd_tokenizer::vocabulary::TokenId;
+
+/// Targets of more bytes are not kept.
+const MAX_KEPT_BYTES: usize = 64 << 10;
 
 /// The texts of a grammar after the rest of a prefix that tokens have not encoded yet.
 #[derive(Debug)]
@@ -159,26 +162,28 @@ impl Matcher {
             let dead = self.dead_of(&generation, state, &mut live, context, bits(row))?;
             clear_bits(row, &dead);
         } else {
-            let mut removed: SmallVec<[(Way, Arc<[TokenId]>); 4]> = SmallVec::new();
-            let mut targets = None;
+            let ways = canonicality.ways(context);
             let forgetful = without_texts(generation.automaton.threads(state));
-            for way in canonicality.ways(context) {
-                let key = (forgetful.clone(), way);
-                let dead = match generation.dead.get(&key) {
-                    Some(known) => known,
-                    None => {
-                        if targets.is_none() {
-                            let Generation { automaton, masker, .. } = &**generation;
-                            targets = Some(masker.targets(automaton, state)?);
-                        }
-                        let targets = targets.as_deref().unwrap_or_default();
-                        let dead = dead_in_way(masks, &mut live, way, targets)?;
-                        let dead: Arc<[TokenId]> = dead.into();
-                        generation.dead.keep(key, dead.clone());
-                        dead
-                    }
-                };
-                removed.push((way, dead));
+            let known = |&way: &Way| (way, generation.dead.get(&(forgetful.clone(), way)));
+            let known: SmallVec<[_; 4]> = ways.iter().map(known).collect();
+            let unknown: SmallVec<[Way; 4]> =
+                known.iter().filter(|(_, dead)| dead.is_none()).map(|&(way, _)| way).collect();
+            let mut found = match unknown.is_empty() {
+                true => Vec::new(),
+                false => {
+                    let targets = targets(&generation, &forgetful)?;
+                    dead_in_ways(masks, &mut live, &unknown, &targets)?
+                }
+            }
+            .into_iter();
+            let mut removed: SmallVec<[(Way, Arc<[TokenId]>); 4]> = SmallVec::new();
+            for (way, dead) in known {
+                let dead = dead.or_else(|| {
+                    let dead: Arc<[TokenId]> = found.next()?.into();
+                    generation.dead.keep((forgetful.clone(), way), dead.clone());
+                    Some(dead)
+                });
+                removed.push((way, dead.unwrap_or_default()));
             }
             if removed.iter().any(|(_, dead)| !dead.is_empty()) {
                 masks.remove(context, &removed, row);
@@ -217,37 +222,86 @@ impl Matcher {
     }
 }
 
-/// Of the tokens of a state that are read in one way, those that are not live, sorted.
-fn dead_in_way(
+/// The tokens of a configuration without recorded texts, by what they lead to.
+fn targets(generation: &Generation, forgetful: &Threads) -> Result<Arc<[Target]>> {
+    if let Some(known) = generation.targets.get(forgetful) {
+        return Ok(known);
+    }
+    let Generation { automaton, masker, .. } = generation;
+    let targets: Arc<[Target]> = masker.targets(automaton, forgetful)?.into();
+    if targets.bytes() <= MAX_KEPT_BYTES {
+        generation.targets.keep(forgetful.clone(), targets.clone());
+    }
+    Ok(targets)
+}
+
+/// The tokens that are read in one way, and how pieces end after them.
+struct InWay {
+    way: Way,
+    readable: Arc<Readable>,
+    unclosable: Arc<[u32]>,
+    /// Whether the closings of the pieces are live after a target.
+    ended: Vec<Option<bool>>,
+    dead: Vec<TokenId>,
+}
+
+/// Of the tokens of a state, those that are not live, sorted, by the way in which they are read.
+fn dead_in_ways(
     masks: &CanonicalMasks,
     live: &mut Liveliness<'_, Texts<'_>>,
-    way: Way,
+    ways: &[Way],
     targets: &[Target],
-) -> Result<Vec<TokenId>> {
-    let mut dead = Vec::new();
-    let Some(readable) = masks.in_way(way) else { return Ok(dead) };
-    let unclosable = masks.unclosable(&readable, way);
-    let closings = masks.closings(&readable);
-    let mut ended: Vec<Option<bool>> = Vec::new();
+) -> Result<Vec<Vec<TokenId>>> {
+    let in_way = |&way: &Way| {
+        let readable = masks.in_way(way)?;
+        let unclosable = masks.unclosable(&readable, way);
+        Some(InWay { way, readable, unclosable, ended: Vec::new(), dead: Vec::new() })
+    };
+    let mut all: SmallVec<[Option<InWay>; 4]> = ways.iter().map(in_way).collect();
     for target in targets {
         live.language().charge(1 + target.tokens.len() / 8)?;
         let state = (0, target.threads.clone());
+        let mut begun = live.begun(&state);
+        for in_way in all.iter_mut().flatten() {
+            in_way.add_dead(masks, live, &mut begun, &state, target)?;
+        }
+    }
+    let dead = |in_way: Option<InWay>| {
+        let mut dead = in_way.map_or(Vec::new(), |in_way| in_way.dead);
+        dead.sort_unstable();
+        dead.dedup();
+        dead
+    };
+    Ok(all.into_iter().map(dead).collect())
+}
+
+impl InWay {
+    /// Adds the tokens that lead to a state and are not live.
+    fn add_dead<'a>(
+        &mut self,
+        masks: &CanonicalMasks,
+        live: &mut Liveliness<'_, Texts<'a>>,
+        begun: &mut Begun<Texts<'a>>,
+        state: &Encoded,
+        target: &Target,
+    ) -> Result<()> {
+        let Self { way, readable, unclosable, ended, dead } = self;
+        let closings = masks.closings(readable);
         let listed = readable.groups_of(&target.tokens);
         // Those that no group decides.
         let mut left: Vec<TokenId> = Vec::new();
-        let mut begun = live.begun(&state);
         for (at, (next, group)) in readable.groups().iter().enumerate() {
             if listed >> at & 1 == 0 && !target.has_bitmapped(group) {
                 continue;
             }
-            if !live.begins(&mut begun, *next)? {
+            if !live.begins(begun, *next)? {
                 let mut group = Cow::Borrowed(&**group);
                 if !target.bitmaps.is_empty() {
-                    live.remove_apart(&mut begun, masks.apart(&readable), &mut group)?;
+                    live.remove_apart(begun, masks.apart(readable), &mut group)?;
                 }
                 left.extend(target.within(&group));
             } else if !unclosable.is_empty() {
-                left.extend(target.within(&unclosable).filter(|&token| has_bit(group, token)));
+                left.extend(target.within(unclosable).filter(|&token| has_bit(group, token)));
             }
         }
         ended.clear();
@@ -267,7 +321,7 @@ fn dead_in_way(
             };
             let is_live = match ended[place] {
                 Some(known) => known,
-                None => match live.language().read(&state, text)? {
+                None => match live.language().read(state, text)? {
                     Some(state) => live.find(&state, next)? == Liveness::Live,
                     None => false,
                 },
@@ -277,9 +331,6 @@ fn dead_in_way(
                 left.push(token);
             }
         }
-        live.dead(way, &mut begun, &left, &mut dead)?;
+        live.dead(*way, begun, &left, dead)
     }
-    dead.sort_unstable();
-    dead.dedup();
-    Ok(dead)
 }

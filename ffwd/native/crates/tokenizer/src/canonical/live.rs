@@ -3,6 +3,7 @@
 //! A token is *live* if some text that the language allows is encoded into the tokens so far, this
 //! token and others. Where a piece may begin and the language allows a character after which nothing
 //! is known of the pieces before, any text with that character shows it: each has a tokenization.
+//! So does a space and such a character.
 //! So does one within a piece that no token has after the byte before it.
 //! Otherwise some tokens are tried, those with few bytes first, each with what shows it after them.
 //! If that does not decide, the shortest text may show it, here and after other tokens.
@@ -264,11 +265,33 @@ impl<'a, L: Completed> Liveliness<'a, L> {
                 }
                 _ => (self.anew(way.from.boundary), usize::MAX),
             };
-            if self.goes_on(state, bytes, most)? {
+            if self.goes_on(state, bytes, most)?
+                || !way.goes_on
+                    && bytes == 0
+                    && self.goes_on_after_space(state, way.from.boundary)?
+            {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether a piece that begins here may begin with a space and a character with which the pieces
+    /// are those of a text that begins with both.
+    fn goes_on_after_space(
+        &mut self,
+        state: &L::State,
+        from: HypothesisId,
+    ) -> Result<bool, L::Error> {
+        let boundaries = self.canonicality.boundaries();
+        let bytes = boundaries.map_or(0, |boundaries| boundaries.anew_after_space(from));
+        if bytes == 0 {
+            return Ok(false);
+        }
+        match self.language.step(state, b' ')? {
+            Some(next) => self.goes_on(&next, bytes, usize::MAX),
+            None => Ok(false),
+        }
     }
 
     /// The characters with which the pieces are those of a text that begins there.

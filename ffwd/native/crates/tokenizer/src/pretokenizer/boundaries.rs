@@ -62,6 +62,8 @@ pub struct Boundaries {
     ends: Vec<bool>,
     /// By state, the characters of one byte that lead where they lead at the start of a text.
     anew: Vec<u128>,
+    /// The same after a space.
+    anew_after_space: Vec<u128>,
 }
 
 impl Boundaries {
@@ -77,6 +79,7 @@ impl Boundaries {
             closes: Vec::new(),
             ends: Vec::new(),
             anew: Vec::new(),
+            anew_after_space: Vec::new(),
         };
         let mut state = 0;
         while let Some(members) = states.get(state).cloned() {
@@ -101,16 +104,27 @@ impl Boundaries {
             boundaries.ends.push(members.iter().any(|&id| accounts.get(id).can_end));
             state += 1;
         }
-        work.spend(state * 16)?;
-        boundaries.anew = (0..state as u32).map(|state| boundaries.find_anew(state)).collect();
+        work.spend(state * 32)?;
+        let all = || (0..state as u32).map(|state| HypothesisId::new(state, DecoderNode::START));
+        let start = boundaries.start();
+        boundaries.anew = all().map(|from| boundaries.find_anew(from, start)).collect();
+        // Where a piece may not end behind the space.
+        let spaced = boundaries.step(start, b' ');
+        let closed = spaced.and_then(|spaced| boundaries.close(spaced).first().copied());
+        let after_space = |from| {
+            let anew = boundaries.find_anew(boundaries.step(from, b' ')?, spaced?);
+            let ends = |&byte: &u8| closed.and_then(|next| boundaries.step(next, byte)).is_some();
+            Some((0..128u8).filter(ends).fold(anew, |anew, byte| anew & !(1 << byte)))
+        };
+        boundaries.anew_after_space = all().map(|from| after_space(from).unwrap_or(0)).collect();
         Ok(boundaries)
     }
 
-    fn find_anew(&self, state: u32) -> u128 {
-        let from = HypothesisId::new(state, DecoderNode::START);
+    /// The characters of one byte that lead to the same place from two.
+    fn find_anew(&self, from: HypothesisId, start: HypothesisId) -> u128 {
         (0..128).fold(0, |found, byte| {
             let next = self.step(from, byte);
-            let is_anew = next.is_some() && next == self.step(self.start(), byte);
+            let is_anew = next.is_some() && next == self.step(start, byte);
             found | u128::from(is_anew) << byte
         })
     }
@@ -125,6 +139,15 @@ impl Boundaries {
     pub fn anew(&self, hypothesis: HypothesisId) -> u128 {
         match hypothesis.node() == DecoderNode::START {
             true => self.anew[hypothesis.state()],
+            false => 0,
+        }
+    }
+
+    /// The same for characters behind a space. No piece ends between the two.
+    #[inline]
+    pub fn anew_after_space(&self, hypothesis: HypothesisId) -> u128 {
+        match hypothesis.node() == DecoderNode::START {
+            true => self.anew_after_space[hypothesis.state()],
             false => 0,
         }
     }

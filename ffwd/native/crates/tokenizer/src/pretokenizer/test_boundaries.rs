@@ -124,6 +124,41 @@ fn witnesses(boundaries: &Boundaries) -> FxHashMap<HypothesisId, (String, Vec<us
     }
 }
 
+/// Where nothing is known of the text before, a text is cut as if it began there.
+#[test]
+fn some_characters_begin_a_text_anew() {
+    let (mut anew, mut spaced) = (0, 0);
+    for (name, specs) in cases() {
+        let pretokenizer = PreTokenizer::new(&specs).unwrap();
+        let boundaries = pretokenizer.boundaries().unwrap();
+        let oracle = Oracle::new(&specs);
+        let mut random = Random(6);
+        for from in boundaries.places() {
+            let after_space = boundaries.anew_after_space(from);
+            for (before, bytes) in [("", boundaries.anew(from)), (" ", after_space)] {
+                let mut left = bytes;
+                while left != 0 {
+                    let first = char::from(left.trailing_zeros() as u8);
+                    left &= left - 1;
+                    let text = format!("{before}{first}{}", random.text(6));
+                    let cuts = ends(&oracle, &text);
+                    let mut at = Some(from);
+                    for (place, &byte) in text.as_bytes().iter().enumerate() {
+                        if cuts.contains(&place) {
+                            at = at.and_then(|at| boundaries.close(at).first().copied());
+                        }
+                        at = at.and_then(|at| boundaries.step(at, byte));
+                    }
+                    let is_cut = at.is_some_and(|at| boundaries.can_end(at));
+                    assert!(is_cut, "{name}: {text:?} at {from:?}");
+                    *if before.is_empty() { &mut anew } else { &mut spaced } += 1;
+                }
+            }
+        }
+    }
+    assert!(anew > 10_000 && spaced > 10_000, "{anew}, {spaced}");
+}
+
 #[test]
 fn every_way_that_is_alive_is_that_of_some_text() {
     for (name, specs) in cases() {
