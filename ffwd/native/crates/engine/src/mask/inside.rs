@@ -67,15 +67,12 @@ impl Inside {
         lexeme: &Lexeme,
         start: LexState,
     ) -> Result<Option<Self>, LimitExceeded> {
-        let Some(mut runs) = runs_by_state(changes, vocabulary, lexeme, start)? else {
+        let Some(runs) = runs_by_state(changes, vocabulary, lexeme, start)? else {
             return Ok(None);
         };
-        runs.sort_by_key(|&(state, _)| state);
-        let mut groups: Vec<(LexState, Arc<Inner>)> = Vec::new();
-        for runs in runs.chunk_by(|one, other| one.0 == other.0) {
-            let (state, places): (_, Vec<Range<usize>>) =
-                (runs[0].0, runs.iter().map(|(_, places)| places.clone()).collect());
-            let inner = Inner::of_runs(vocabulary, vocabulary.trie(), &places);
+        let mut groups: Vec<(LexState, Arc<Inner>)> = Vec::with_capacity(runs.all.len());
+        for (state, runs) in runs.all {
+            let inner = Inner::of_runs(vocabulary, vocabulary.trie(), &runs);
             groups.push((state, Arc::new(unfinished.removed_from(inner))));
         }
         // Where all characters lead back to a state, the walk does not look into them.
@@ -119,8 +116,34 @@ impl Inside {
     }
 }
 
-/// Adjacent tokens of the trie, and the state that they lead to.
-type StateRun = (LexState, Range<usize>);
+/// Adjacent tokens of the trie, by the state that they lead to.
+#[derive(Default)]
+struct Runs {
+    places: FxHashMap<LexState, usize>,
+    all: Vec<(LexState, Vec<Range<usize>>)>,
+    /// The place of the last run.
+    last: usize,
+}
+
+impl Runs {
+    #[inline]
+    fn add(&mut self, state: LexState, tokens: Range<usize>) {
+        if tokens.is_empty() {
+            return;
+        }
+        if self.all.get(self.last).is_none_or(|&(known, _)| known != state) {
+            self.last = *self.places.entry(state).or_insert_with(|| {
+                self.all.push((state, Vec::new()));
+                self.all.len() - 1
+            });
+        }
+        let runs = &mut self.all[self.last].1;
+        match runs.last_mut() {
+            Some(run) if run.end == tokens.start => run.end = tokens.end,
+            _ => runs.push(tokens),
+        }
+    }
+}
 
 /// The places of tokens in the trie, by the state that they lead to: that before an unfinished
 /// character if all its characters lead back. `None` if the lexeme may have ended within a token.
@@ -129,14 +152,9 @@ fn runs_by_state(
     vocabulary: &Vocabulary,
     lexeme: &Lexeme,
     start: LexState,
-) -> Result<Option<Vec<StateRun>>, LimitExceeded> {
+) -> Result<Option<Runs>, LimitExceeded> {
     let trie = vocabulary.trie();
-    let mut runs: Vec<StateRun> = Vec::new();
-    let mut add = |state, places: Range<usize>| match runs.last_mut() {
-        _ if places.is_empty() => {}
-        Some((last, run)) if *last == state && run.end == places.start => run.end = places.end,
-        _ => runs.push((state, places)),
-    };
+    let mut runs = Runs::default();
     let before = |node| trie.tokens_before(node);
     let mut loops_of = Loops::new(vocabulary, lexeme, false, changes);
     let mut rows = Rows::new(lexeme, false);
@@ -161,7 +179,7 @@ fn runs_by_state(
         let state = level.row.state();
         if let Some(changes) = level.changes {
             let change = loops_of.next_change(changes, node, level.end);
-            add(state, before(node)..before(change));
+            runs.add(state, before(node)..before(change));
             node = change;
             if node >= level.end {
                 continue;
@@ -177,7 +195,7 @@ fn runs_by_state(
             continue;
         };
         let first_child = NodeId(node.0 + 1);
-        add(next, before(node)..before(first_child));
+        runs.add(next, before(node)..before(first_child));
         if next.is_final() {
             node = after;
             continue;
@@ -190,7 +208,7 @@ fn runs_by_state(
             let mut changes = loops_of.known_changes(node, next);
             if changes.is_none() && after.0 > node.0 + BULK_NODES && may_stay(trie, node, below)? {
                 if vocabulary.below(node).within(loops_of.get(next)?.groups) {
-                    add(next, before(first_child)..before(after));
+                    runs.add(next, before(first_child)..before(after));
                     node = after;
                     continue;
                 }
