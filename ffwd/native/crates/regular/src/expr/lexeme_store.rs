@@ -198,4 +198,25 @@ mod tests {
         assert_eq!(store.len(), 1);
         assert_eq!(store.get(&spec(3)).unwrap().id(), store.get(&spec(3)).unwrap().id());
     }
+
+    #[test]
+    fn a_lexeme_that_is_being_built_holds_up_no_other() {
+        let store = Arc::new(LexemeStore::new(1 << 30));
+        let spec = |text: &str| LexemeSpec::new(Spelling::Utf8, [Ast::literal(text)]);
+        let slow = store.get(&spec("slow")).unwrap();
+        let bytes = store.memory_bytes();
+        let measured = slow.while_built(|| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let store = store.clone();
+            std::thread::spawn(move || {
+                for number in 0..2 * LOOKED_AT {
+                    store.get(&spec(&number.to_string())).unwrap();
+                }
+                sender.send(store.memory_bytes()).unwrap();
+            });
+            // A thread that waits for the slow lexeme never answers.
+            receiver.recv_timeout(std::time::Duration::from_secs(60))
+        });
+        assert!(measured.unwrap() > bytes, "{bytes}");
+    }
 }

@@ -5,7 +5,7 @@
 //! shared by all grammars that use the same text. Readers of known transitions take no lock;
 //! a missing transition takes the lexeme's own.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -204,6 +204,8 @@ pub struct Lexeme {
     /// Inside the quotes, before any character; the start where there are none.
     inside: LexState,
     builder: Mutex<Builder>,
+    /// What the builder held when it was last measured.
+    builder_bytes: AtomicUsize,
     /// The bytes that can follow the lexeme if the text does not end with it.
     follow: Option<ByteSet>,
     /// Whether any text belongs to any of the languages.
@@ -275,6 +277,7 @@ impl Lexeme {
                 endings: Endings::default(),
                 possible: None,
             }),
+            builder_bytes: AtomicUsize::new(0),
             follow: None,
             alive,
             effort,
@@ -580,15 +583,25 @@ impl Lexeme {
         self.states.count()
     }
 
-    /// About how many bytes of memory the lexeme holds.
+    /// Calls a function as if another thread were building a state meanwhile.
+    #[cfg(test)]
+    pub(crate) fn while_built<T>(&self, function: impl FnOnce() -> T) -> T {
+        let _builder = self.builder.lock();
+        function()
+    }
+
+    /// About how many bytes of memory the lexeme holds. While another thread builds a state, what
+    /// it held when it was last measured counts.
     pub fn memory_bytes(&self) -> usize {
         let per_state = std::mem::size_of::<StateData>() * 2 + self.classes.len() * 4 + 48;
-        let builder = self.builder.lock();
-        self.states.count() * per_state
-            + builder.store.memory_bytes() * 3 / 2
-            + builder.derivatives.memory_bytes()
-            + self.spec_bytes
-            + FIXED_BYTES
+        // A state of an expensive pattern may take long to build, and whoever measures the lexemes
+        // of all grammars must not wait for it.
+        if let Some(builder) = self.builder.try_lock() {
+            let bytes = builder.store.memory_bytes() * 3 / 2 + builder.derivatives.memory_bytes();
+            self.builder_bytes.store(bytes, Ordering::Relaxed);
+        }
+        let built = self.builder_bytes.load(Ordering::Relaxed);
+        self.states.count() * per_state + built + self.spec_bytes + FIXED_BYTES
     }
 }
 
