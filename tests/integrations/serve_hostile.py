@@ -3,10 +3,12 @@
 Serves a tiny model and asks for answers with a schema that is known and with schemas that nobody
 has asked for; alone, then beside clients with schemas that are made to be slow, in turns.
 Prints how long answers took, and how many times as long beside hostile clients. These have a
-process of their own and bodies made beforehand: what they do for themselves delays no good client.
+process of their own, and have imported, written their bodies and connected before good clients
+begin: what they do for themselves delays no good client.
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import multiprocessing
@@ -106,23 +108,34 @@ def body(schema, seed):
     }
 
 
-def attack(url, until, number, phase):
-    """Ask for hostile answers, so many at a time, with schemas that nobody has asked for before."""
+def attack(url, number, phase, ready, until):
+    """Ask for hostile answers, so many at a time, with schemas that nobody has asked for before.
+
+    Says when it is `ready`, and begins when it is told until when.
+    """
     bodies = [json.dumps(body({**schema, "title": "TITLE"}, 1)) for schema in hostile()]
     numbers = itertools.count()
+    with contextlib.ExitStack() as stack:
+        # Each reads the machine's certificates.
+        clients = [
+            stack.enter_context(httpx.Client(base_url=url, timeout=600)) for _ in range(number)
+        ]
+        for client in clients:
+            client.get("/version")
+        ready.set()
+        end = until.get()
 
-    def ask():
-        with httpx.Client(base_url=url, timeout=600) as client:
-            while time.monotonic() < until:
+        def ask(client):
+            while time.monotonic() < end:
                 number = next(numbers)
                 given = bodies[number % len(bodies)].replace("TITLE", f"hostile {phase}.{number}")
                 client.post(CHAT, content=given, headers={"content-type": "application/json"})
 
-    threads = [threading.Thread(target=ask) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+        threads = [threading.Thread(target=ask, args=(client,)) for client in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 class Clients:
@@ -144,17 +157,22 @@ class Clients:
 
     def phase(self, name, seconds, num_hostile):
         """The times of good answers, by kind, sorted."""
+        context = multiprocessing.get_context("spawn")
+        ready, end = context.Event(), context.Queue()
+        attackers = context.Process(
+            target=attack, args=(self._url, num_hostile, next(self._numbers), ready, end)
+        )
+        attackers.start()
+        while not ready.wait(timeout=1):
+            assert attackers.is_alive()
         until = time.monotonic() + seconds
+        end.put(until)
         took = {kind: [] for kind in KINDS}
         threads = [
             threading.Thread(target=self.good, args=(kind, until, took[kind]))
             for kind in KINDS
             for _ in range(2)
         ]
-        attackers = multiprocessing.get_context("spawn").Process(
-            target=attack, args=(self._url, until, num_hostile, next(self._numbers))
-        )
-        attackers.start()
         for thread in threads:
             thread.start()
         for thread in threads:
