@@ -19,6 +19,7 @@ from ffwd.adapters.server.endpoints import Endpoint
 from ffwd.adapters.server.errors import ApiError, internal
 from ffwd.adapters.server.keys import Use
 from ffwd.adapters.server.loading import LoadedModel
+from ffwd.adapters.server.openapi import description
 from ffwd.adapters.server.options import ServerOptions
 from ffwd.adapters.server.protocol import (
     AnyRequest,
@@ -95,6 +96,10 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
         server.account(request.scope)
         return _json({"version": ffwd.__version__})
 
+    async def openapi(request: HttpRequest) -> Response:
+        server.account(request.scope)
+        return _json(description())
+
     def without_model(
         read: Callable[[dict[str, Any]], _R], answer: Callable[[_R], dict[str, Any]]
     ) -> Callable[[HttpRequest], Awaitable[Response]]:
@@ -166,6 +171,7 @@ def create_app(loaded: LoadedModel, options: ServerOptions | None = None) -> Sta
             Route("/version", plain(version)),
             Route("/health", health),
             Route("/metrics", plain(metrics)),
+            Route("/openapi.json", plain(openapi)),
         ],
         middleware=cors(server.options.cors_origins),
         lifespan=lifespan,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ffwd.adapters.server.errors import ApiError, bad, renamed, unsupported
 from ffwd.adapters.server.tool_forms import field_of
 
-_IGNORED = frozenset(
+IGNORED = frozenset(
     {"user", "store", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"}
     | {"prompt_cache_retention", "verbosity"}
 )
@@ -331,7 +331,7 @@ def _known(body: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     guided: dict[str, Any] = {}
     for name, value in body.items():
-        if value is None or name in _IGNORED:
+        if value is None or name in IGNORED:
             continue
         # Until 2025 vLLM had a field for each constraint.
         if name.startswith("guided_") and name != "guided_decoding_backend":

@@ -40,6 +40,8 @@ _OF_CHATS = (frozenset(ChatRequest.model_fields) - frozenset(Request.model_field
 )
 _SHARED = frozenset({"chat_template_kwargs", "parallel_tool_calls", "top_logprobs"})
 """Of the fields of chats alone, those that responses have as well."""
+RESPONSE_FIELDS = (frozenset(ChatRequest.model_fields) - _OF_CHATS) | _SHARED
+"""The fields of chats that responses have in the same form."""
 
 
 class ResponsesRequest(ChatRequest):
