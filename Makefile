@@ -22,8 +22,8 @@ export PYO3_PYTHON := $(abspath $(BIN))/python
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo docs test quick develop setup suite vocabularies parsers check lint format rust-lint python-lint workflow-lint types stubs rust-test \
-        rust-test-build oldest-rust python-test test-wheel test-flaky engines hosts tsan miri instructions instructions-update gate gate-update bench-bpe fuzz \
-        fuzz-smoke audit header clean
+        rust-test-build oldest-rust python-test test-wheel coverage test-flaky engines hosts tsan asan miri instructions instructions-update gate gate-update bench-bpe fuzz \
+        fuzz-smoke fuzz-server audit header clean
 
 help:
 	@echo 'make demo    records of short texts as JSON, from a small model, in four ways'
@@ -40,9 +40,11 @@ help:
 	@echo 'make engines  the tests with vLLM'"'"'s scheduler, SGLang'"'"'s grammars and outlines, in environments of their own'
 	@echo 'make hosts    the tests of adapters with outlines, mlx-lm and others, and of clients, in environments of their own'
 	@echo 'make test-wheel  the Python tests with the installed wheel, without the checkout on the path'
+	@echo 'make coverage  the lines that the tests run, in Rust and in Python; fails under the floors'
 	@echo 'make test-flaky  the tests with threads, FLAKY_RUNS times; stops at the first failure'
 	@echo 'make oldest-rust  the tests of the core with the oldest Rust that is supported; installs it'
 	@echo 'make tsan    the tests of threads under ThreadSanitizer; needs a nightly toolchain'
+	@echo 'make asan    all tests of the core under AddressSanitizer; needs a nightly toolchain'
 	@echo 'make miri    tests of small modules under Miri; needs a nightly toolchain'
 	@echo 'make instructions  count the instructions of ten workloads, and compare with what is recorded'
 	@echo 'make instructions-update  record them'
@@ -50,6 +52,7 @@ help:
 	@echo 'make gate-update  record them'
 	@echo 'make fuzz-smoke  every fuzz target on its corpus and on inputs near by, without libFuzzer'
 	@echo 'make fuzz    fuzz all targets in turn, for FUZZ_MINUTES; needs nightly Rust and cargo-fuzz'
+	@echo 'make fuzz-server  ask the server whatever its own description allows, for FUZZ_SERVER_MINUTES'
 	@echo 'make header  write the header of the C library; needs cbindgen'
 	@echo 'make bench-bpe  byte-pair encoding beside the crate that does it best'
 	@echo 'make audit   licences, sources and known vulnerabilities of the dependencies'
@@ -107,24 +110,27 @@ vocabularies: $(MODELS)
 # Parsers of tool calls that the tests give answers to: vLLM's, of which the package for TPUs is a
 # wheel without compiled code. Its own dependencies are not installed, only those of the parsers that
 # the environment lacks; all apart from $(VENV), for they are needed by one process of the tests.
-PARSERS := build/parsers
+# Some are compiled, so each version of Python has a folder of its own.
+PARSERS_FOR = $(BIN)/python
 PARSERS_CARRIER := vllm-tpu==0.21.0
 PARSERS_NEED := openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 ijson==3.6.0 \
                 cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 msgspec==0.22.0 py-cpuinfo==9.0.0 \
                 gguf==0.19.0 pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
 
-$(PARSERS): | $(VENV)/.installed
+parsers: $(VENV)/.installed
+	@$(MAKE) --no-print-directory PARSERS_FOR='$(PARSERS_FOR)' \
+		build/parsers-$$($(PARSERS_FOR) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+build/parsers-%:
 	rm -rf build/parsers-carrier $@
-	$(BIN)/python -m pip download --quiet --no-deps --only-binary :all: \
+	$(PARSERS_FOR) -m pip download --quiet --no-deps --only-binary :all: \
 		--dest build/parsers-carrier $(PARSERS_CARRIER)
-	$(BIN)/python -m zipfile -e build/parsers-carrier/*.whl build/parsers-carrier/vllm
-	$(BIN)/python -m pip install --quiet --no-deps --only-binary :all: \
+	$(PARSERS_FOR) -m zipfile -e build/parsers-carrier/*.whl build/parsers-carrier/vllm
+	$(PARSERS_FOR) -m pip install --quiet --no-deps --only-binary :all: \
 		--target build/parsers-carrier/packages $(PARSERS_NEED)
 	mkdir $@
 	mv build/parsers-carrier/vllm build/parsers-carrier/packages $@
 	rm -rf build/parsers-carrier
-
-parsers: $(PARSERS)
 
 # --------------------------------------------------------------------------------------- the job
 
@@ -230,6 +236,12 @@ tsan:
 	RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(CURDIR)/build/tsan $(NIGHTLY_CARGO) test --locked \
 		--manifest-path $(CARGO_MANIFEST) -Zbuild-std --target $(HOST) --lib --test threads -- $(THREAD_TESTS)
 
+# Its frames are larger, so threads of tests get larger stacks.
+asan:
+	@cargo +$(NIGHTLY) --version >/dev/null 2>&1 || { echo 'make asan needs: rustup toolchain install $(NIGHTLY)' >&2; exit 1; }
+	RUSTFLAGS=-Zsanitizer=address RUST_MIN_STACK=67108864 CARGO_TARGET_DIR=$(CURDIR)/build/asan $(NIGHTLY_CARGO) test --locked \
+		--manifest-path $(CARGO_MANIFEST) --target $(HOST) --lib --tests
+
 # Of unsafe code the crate has its allocator only; else Miri looks at how it uses that of dependencies.
 # It is slow, so the tests are few. With no isolation, for they read the clock.
 MIRI_TESTS := meter::heap section::tests::a_share section::tests::own mask::slots mask::recent logits::tests::rows
@@ -257,23 +269,36 @@ test-flaky: setup
 
 # A file's tests run in one process, for they share what is costly to make. The order is tests/conftest.py's.
 # The order of sets differs from run to run, and is the one seed that is not written in a test.
+SPREAD := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 python-test: setup suite vocabularies parsers
 	PYTHONHASHSEED=$${PYTHONHASHSEED:-$$($(BIN)/python -c 'import random; print(random.randrange(1, 2**32))')} \
-		$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 5
+		$(BIN)/python -m pytest $(SPREAD) --durations 20 --durations-min 5
 
 # The tests with the wheel in place of the checkout: from another folder, on whose path only the
 # tests' own folders and maskbench are. The wheel is that of the source distribution.
 AWAY := build/away
-test-wheel: suite vocabularies parsers
+test-wheel: suite vocabularies
 	rm -rf $(AWAY)
 	mkdir -p $(AWAY)/from
 	$(PYTHON) -m venv $(AWAY)/venv
 	$(AWAY)/venv/bin/python -m pip install --quiet build
 	$(AWAY)/venv/bin/python -m build --outdir $(AWAY)
 	$(AWAY)/venv/bin/python -m pip install --quiet "$$(ls $(CURDIR)/$(AWAY)/*.whl)[transformers,demo,bench,test,dev,docs]"
+	$(MAKE) parsers PARSERS_FOR=$(AWAY)/venv/bin/python
 	ln -s ../../../maskbench $(AWAY)/from
 	cd $(AWAY)/from && PYTHONPATH=. ../venv/bin/pytest -c ../../../pyproject.toml --rootdir ../../.. \
-		--numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder ../../../tests
+		$(SPREAD) ../../../tests
+
+# The lines that tests run, of what is installed. The floors are a little under what there is. Rust
+# that only converts for Python is tested from Python alone, and not counted.
+RUST_LINES := 90
+PYTHON_LINES := 80
+RUST_UNCOUNTED := /(tests|benches)/|/(tests|test_[a-z_]+)\.rs$$|ffwd/native/src/
+coverage: setup suite vocabularies parsers
+	@cargo llvm-cov --version >/dev/null 2>&1 || { echo 'make coverage needs: cargo install cargo-llvm-cov; rustup component add llvm-tools' >&2; exit 1; }
+	CARGO_TARGET_DIR=$(CURDIR)/build/coverage cargo llvm-cov --locked --manifest-path $(CARGO_MANIFEST) --summary-only \
+		--ignore-filename-regex '$(RUST_UNCOUNTED)' --fail-under-lines $(RUST_LINES)
+	$(BIN)/python -m pytest $(SPREAD) --cov --cov-report term:skip-covered --cov-fail-under $(PYTHON_LINES)
 
 # The tests of engines that need no engine as a whole: vLLM's scheduler, of each version that is
 # supported, and what SGLang has of grammars.
@@ -352,6 +377,12 @@ fuzz: setup
 	cd ffwd/native && cargo +nightly fuzz build --sanitizer $(FUZZ_SANITIZER) --target-dir fuzz/target
 	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
 	$(BIN)/python tests/fuzzing/campaign.py --out $(FUZZ_OUT) --minutes $(FUZZ_MINUTES)
+
+# schemathesis, on what /openapi.json says.
+FUZZ_SERVER_MINUTES ?= 30
+fuzz-server: setup
+	$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	$(BIN)/python tests/fuzzing/server.py --out $(FUZZ_OUT)/server --minutes $(FUZZ_SERVER_MINUTES)
 
 # Not part of `check`: what it finds changes without a change here, and it needs the network.
 audit:

@@ -12,7 +12,8 @@ from typing import Any
 
 import realtokenizers
 
-FOLDER = Path(__file__).resolve().parent.parent.parent / "build" / "parsers"
+_BUILD = Path(__file__).resolve().parent.parent.parent / "build"
+FOLDER = _BUILD / f"parsers-{sys.version_info[0]}.{sys.version_info[1]}"
 
 # vLLM's name of the parser, by format.
 VLLM = {
