@@ -39,16 +39,18 @@ def call_as_function(call: Any, place: str) -> Any:
     """Return an earlier call for a template; others than custom ones stay as they are.
 
     Raises:
-        ApiError: It has no input.
+        ApiError: It has no name, or no input.
 
     """
     if not isinstance(call, Mapping) or not is_custom(call):
         return call
-    custom = call.get("custom")
-    if not isinstance(custom, Mapping) or not isinstance(custom.get("input"), str):
-        param = f"{place}.custom.input"
-        raise bad(f"`{param}` must be a string", param=param)
-    function = {"name": custom.get("name"), "arguments": {INPUT: custom["input"]}}
+    given = call.get("custom")
+    custom = given if isinstance(given, Mapping) else {}
+    for member in ("name", "input"):
+        if not isinstance(custom.get(member), str):
+            param = f"{place}.custom.{member}"
+            raise bad(f"`{param}` must be a string", param=param)
+    function = {"name": custom["name"], "arguments": {INPUT: custom["input"]}}
     others = {name: value for name, value in call.items() if name != "custom"}
     return {**others, "type": "function", "function": function}
 

@@ -126,6 +126,8 @@ def _call(call: Any, place: str) -> dict[str, Any]:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         raise bad(f"`{place}.function` is missing", param=f"{place}.function")
+    if not isinstance(function.get("name"), str):
+        raise bad(f"`{place}.function.name` must be a string", param=f"{place}.function.name")
     arguments = function.get("arguments", "{}")
     if isinstance(arguments, str):
         try:

@@ -32,7 +32,7 @@ _CALL = {
                 "name": {"type": "string"},
                 "arguments": {"type": "string", "contentMediaType": "application/json"},
             },
-            "required": ["name", "arguments"],
+            "required": ["name"],
         },
     },
     "required": ["function"],
@@ -255,7 +255,7 @@ def _or_null(form: Mapping[str, Any]) -> dict[str, Any]:
 def _post(summary: str, body: Mapping[str, Any], *, events: bool = False) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
     if events:
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+        content["text/event-stream"] = {"schema": {}}
     return {
         "post": {
             "summary": summary,

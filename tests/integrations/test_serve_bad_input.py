@@ -106,6 +106,10 @@ def test_bodies_that_are_no_request(http, data):
             },
             "messages[0].tool_calls[0].function.arguments",
         ),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": ""}}]}]},
+            "messages[0].tool_calls[0].function.name",
+        ),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_tokens": "3"}, "max_tokens"),
         ({"max_tokens": 3000}, "max_tokens"),

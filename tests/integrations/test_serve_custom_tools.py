@@ -175,11 +175,14 @@ def test_the_form_of_responses_in_a_chat(ask):
         assert called.type == tool["type"]
 
 
-def test_earlier_calls_need_an_input(ask):
-    call = {"id": "1", "type": "custom", "custom": {"name": "f"}}
+@pytest.mark.parametrize("missing", ["name", "input"])
+def test_earlier_calls_need_a_name_and_an_input(ask, missing):
+    custom = {"name": "f", "input": "a"}
+    del custom[missing]
+    call = {"id": "1", "type": "custom", "custom": custom}
     with pytest.raises(openai.BadRequestError) as info:
         ask(messages=[*HELLO, {"role": "assistant", "tool_calls": [call]}])
-    assert info.value.param == "messages[1].tool_calls[0].custom.input"
+    assert info.value.param == f"messages[1].tool_calls[0].custom.{missing}"
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])

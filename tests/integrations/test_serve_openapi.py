@@ -66,6 +66,10 @@ BAD = [
     ("/v1/chat/completions", {"messages": HELLO, "temperature": 3}),
     ("/v1/chat/completions", {"messages": [{"role": 5, "content": "Hello"}]}),
     ("/v1/chat/completions", {"messages": HELLO, "tools": [{"type": "function"}]}),
+    (
+        "/v1/chat/completions",
+        {"messages": [{"role": "assistant", "content": "", "tool_calls": [{"function": {}}]}]},
+    ),
     ("/v1/chat/completions", {"messages": HELLO, "structured_outputs": {"regexp": "a"}}),
     ("/v1/completions", {}),
     ("/v1/completions", {"prompt": "a", "logprobs": 21}),
