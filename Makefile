@@ -114,7 +114,7 @@ vocabularies: $(MODELS)
 PARSERS_FOR = $(BIN)/python
 PARSERS_CARRIER := vllm-tpu==0.21.0
 PARSERS_NEED := openai==3.54.0 openai-harmony==0.0.8 partial-json-parser==0.2.1.1.post7 ijson==3.6.0 \
-                cachetools==8.0.1 cbor2==6.2.1 cloudpickle==3.1.2 msgspec==0.22.0 py-cpuinfo==9.0.0 \
+                cachetools==6.2.1 cbor2==6.2.1 cloudpickle==3.1.2 msgspec==0.22.0 py-cpuinfo==9.0.0 \
                 gguf==0.19.0 pybase64==1.5.1 pyzmq==27.3.0 uvloop==0.23.0
 
 parsers: $(VENV)/.installed
@@ -291,12 +291,12 @@ test-wheel: suite vocabularies
 
 # The lines that tests run, of what is installed. The floors are a little under what there is. Rust
 # that only converts for Python is tested from Python alone, and not counted.
-RUST_LINES := 90
+RUST_LINES := 87
 PYTHON_LINES := 80
 RUST_UNCOUNTED := /(tests|benches)/|/(tests|test_[a-z_]+)\.rs$$|ffwd/native/src/
 coverage: setup suite vocabularies parsers
 	@cargo llvm-cov --version >/dev/null 2>&1 || { echo 'make coverage needs: cargo install cargo-llvm-cov; rustup component add llvm-tools' >&2; exit 1; }
-	CARGO_TARGET_DIR=$(CURDIR)/build/coverage cargo llvm-cov --locked --manifest-path $(CARGO_MANIFEST) --summary-only \
+	CARGO_TARGET_DIR=$(CURDIR)/build/coverage cargo llvm-cov --workspace --exclude ffwd-native --locked --manifest-path $(CARGO_MANIFEST) --summary-only \
 		--ignore-filename-regex '$(RUST_UNCOUNTED)' --fail-under-lines $(RUST_LINES)
 	$(BIN)/python -m pytest $(SPREAD) --cov --cov-report term:skip-covered --cov-fail-under $(PYTHON_LINES)
 
