@@ -60,8 +60,10 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
                 "required": ["k", "l"], "additionalProperties": false}"#,
             objects(
                 &["k", "l"],
-                &["x", "xy", "y", "yx", "z", "zz", "w", "v", "u"]
-                    .map(|value| &*format!("\"{value}\"").leak()),
+                &[
+                    r#""x""#, r#""xy""#, r#""y""#, r#""yx""#, r#""z""#, r#""zz""#, r#""w""#,
+                    r#""v""#, r#""u""#,
+                ],
             ),
         ),
         (
