@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from abc import ABCMeta
 from functools import cache
 
 from maskbench.engines.base import Engine, EngineSetup, MissingEngineError
@@ -20,7 +21,8 @@ def _known() -> dict[str, type[Engine]]:
     for module_info in pkgutil.iter_modules(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for value in vars(module).values():
-            if not (isinstance(value, type) and issubclass(value, Engine)):
+            # A `list[int]` is an instance of `type` in Python 3.10, too.
+            if not (isinstance(value, ABCMeta) and issubclass(value, Engine)):
                 continue
             # What a file has only imported belongs to another.
             if value.__module__ != module.__name__ or "name" not in vars(value) or not value.name:
