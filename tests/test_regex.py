@@ -3,6 +3,7 @@
 import contextlib
 import random
 import re
+import sys
 import unicodedata
 import warnings
 from collections.abc import Callable
@@ -43,9 +44,14 @@ ATOMS += ["\\w", "\\W", "\\d", "\\D", "\\s", "\\S", "[ab]", "[^a]", "[\\w-]", "[
 ATOMS += ["[i-k]", "[]a]", "[^]a]", "\\b", "\\B", "^", "$", "\\A", "\\Z", "\\x61", "\\141", "\\0"]
 ATOMS += ["(?#c)", "\u03c3", "ς", "µ", "\\N{LATIN SMALL LETTER A}", "[^\\WK]", "[\\N{EM DASH}-]"]
 COUNTS = ["*", "+", "?", "{2}", "{,2}", "{1,}", "{0}", "{1,3}", "{,}", "*?", "+?", "??", "{1,2}?"]
-COUNTS += ["*+", "++", "?+", "{1,2}+", "{2,}+", "{0,2}+"]
 GROUPS = ["(", "(?:", "(?:", "(?i:", "(?s:", "(?m:", "(?x:", "(?-i:", "(?P<n>"]
-LOOKS = ["(?=", "(?!", "(?<=", "(?<!", "(?>"]
+LOOKS = ["(?=", "(?!", "(?<=", "(?<!"]
+# The dialect is that of Python 3.11 to 3.13.
+if sys.version_info >= (3, 11):
+    COUNTS += ["*+", "++", "?+", "{1,2}+", "{2,}+", "{0,2}+"]
+    LOOKS += ["(?>"]
+if sys.version_info >= (3, 14):
+    ATOMS.remove("\\B")  # matches in an empty text
 FLAGS = {"a": re.A, "i": re.I, "m": re.M, "s": re.S, "x": re.X}
 
 

@@ -1,10 +1,12 @@
 """What Mistral's prompts refuse: what mistral-common does, each with the message that it is."""
 
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 from mistral_common.exceptions import MistralCommonException
 from mistralvocabularies import mistral, reference, tokenizer
+from packaging.version import Version
 from realtokenizers import load as load_real
 
 import ffwd.tokenizer
@@ -134,7 +136,9 @@ def refuses(name: str, messages: Any, mode: str = "test", **options: Any) -> boo
 def test_refusals(which: str) -> None:
     """mistral-common refuses it too, and ours says which message it is."""
     name, messages, index = REFUSED[which]
-    assert refuses(name, messages)
+    # 1.12, the newest for Python 3.10, takes them.
+    if which != "two results in v2" or Version(version("mistral-common")) >= Version("1.13"):
+        assert refuses(name, messages)
     with pytest.raises(ConversationError) as ours:
         render(name, messages)
     assert ours.value.index == index

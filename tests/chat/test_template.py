@@ -268,6 +268,7 @@ class Holder:
 PLAIN = "{% for m in messages %}{{ m.role }}:{{ m.content }};{{ m.content|string }}{% endfor %}"
 
 
+@reference.needs_new_transformers
 @pytest.mark.parametrize(
     "messages",
     [
