@@ -7,18 +7,11 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-import pytest
-import transformers
-from packaging.version import Version
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 from transformers.utils import chat_template_utils
 
 NOW = datetime(2026, 3, 7, 9, 5, 1)
-needs_new_transformers = pytest.mark.skipif(
-    Version(transformers.__version__) < Version("5.21"),
-    reason="transformers 5.20, the newest for Python 3.10, renders some values otherwise",
-)
 SPECIAL = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 
 

@@ -16,6 +16,7 @@ from conversations import HELLO, HI, TOOLS
 from llamacpp import templates
 from templatetokenizers import tokenizer
 from transformers.utils.chat_template_utils import render_jinja_template
+from versions import needs_new_transformers
 
 import ffwd
 from ffwd.chat import (
@@ -268,7 +269,7 @@ class Holder:
 PLAIN = "{% for m in messages %}{{ m.role }}:{{ m.content }};{{ m.content|string }}{% endfor %}"
 
 
-@reference.needs_new_transformers
+@needs_new_transformers
 @pytest.mark.parametrize(
     "messages",
     [

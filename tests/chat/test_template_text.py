@@ -7,6 +7,7 @@ import pytest
 import reference
 from conversations import CASES
 from llamacpp import templates
+from versions import needs_new_transformers
 
 from ffwd.chat import ChatError, ChatTemplate, TemplateRefusedError, UndefinedVariableError
 
@@ -20,7 +21,7 @@ def same_kind(expected: Exception, found: ChatError) -> bool:
     return not isinstance(found, (TemplateRefusedError, UndefinedVariableError))
 
 
-@reference.needs_new_transformers
+@needs_new_transformers
 @pytest.mark.parametrize("path", templates(), ids=lambda path: path.stem)
 def test_text_is_that_of_transformers(path: Path) -> None:
     """On every conversation, with every option; where it raises an error, so do we."""

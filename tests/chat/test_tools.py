@@ -9,6 +9,7 @@ import reference
 from conversations import HELLO
 from llamacpp import templates
 from transformers.utils.chat_template_utils import get_json_schema
+from versions import needs_new_transformers
 
 from ffwd.chat import ChatTemplate, ToolError, function_schema
 
@@ -137,7 +138,7 @@ GOOD: list[Callable[..., Any]] = [plain, hints, no_arguments, one_line, odd_resu
 GOOD += [Thing.made]
 
 
-@reference.needs_new_transformers
+@needs_new_transformers
 @pytest.mark.parametrize("function", GOOD, ids=lambda function: function.__name__)
 def test_schemas_are_those_of_transformers(function: Callable[..., Any]) -> None:
     """Hints, docstrings, choices, results."""
@@ -234,7 +235,7 @@ BAD: list[Callable[..., Any]] = [no_docstring, no_hint, undescribed, custom, emp
 BAD += [odd_enumeration, short_tuple, open_tuple, set_of, bad_choices, unresolved]
 
 
-@reference.needs_new_transformers
+@needs_new_transformers
 @pytest.mark.parametrize("function", BAD, ids=lambda function: function.__name__)
 def test_what_transformers_refuses_is_refused(function: Callable[..., Any]) -> None:
     """With the function's name."""
@@ -245,7 +246,7 @@ def test_what_transformers_refuses_is_refused(function: Callable[..., Any]) -> N
     assert error.value.function == function.__name__
 
 
-@reference.needs_new_transformers
+@needs_new_transformers
 def test_functions_in_templates() -> None:
     """The same text as transformers, and dicts beside functions."""
     path = next(path for path in templates() if path.stem == "Qwen-Qwen2.5-7B-Instruct")

@@ -13,6 +13,7 @@ import pytest
 from reading import read_arguments
 from samples import answer
 from toolrequests import SCHEMAS, TOOLS
+from versions import needs_new_transformers
 
 import ffwd
 
@@ -81,6 +82,7 @@ def test_transformers_finds_no_call_where_none_may_come(style: str, parse: Parse
         assert "tool_calls" not in parse(style, drawn.text + "<|im_end|>")
 
 
+@needs_new_transformers
 def test_reasoning_before_a_call(parse: Parse) -> None:
     """What is reported as reasoning is no part of the text, and the call comes whole."""
     grammar = ffwd.reasoning(ffwd.openai.tools(TOOLS, "required", format="hermes"))
