@@ -268,7 +268,7 @@ def _post(summary: str, body: Mapping[str, Any], *, events: bool = False) -> dic
 def _get(
     summary: str, *parameters: Mapping[str, Any], media: str = "application/json"
 ) -> dict[str, Any]:
-    content = {media: {"schema": {}}}
+    content: dict[str, Any] = {media: {"schema": {}}}
     return {
         "get": {
             "summary": summary,
