@@ -1,124 +1,141 @@
 """The description of the interface in OpenAPI 3.1, for clients, gateways and fuzzers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import ffwd
 from ffwd.adapters.server.protocol import (
     IGNORED,
+    REFUSED,
     AnyRequest,
     ChatRequest,
     CompletionRequest,
     DetokenizeRequest,
     TokenizeRequest,
 )
-from ffwd.adapters.server.responses import RESPONSE_FIELDS
+from ffwd.adapters.server.responses import reading
 
-_TEXT_PART = {
-    "type": "object",
-    "properties": {"type": {"const": "text"}, "text": {"type": "string"}},
-    "required": ["type", "text"],
-}
-_CONTENT = {"anyOf": [{"type": "string"}, {"type": "array", "items": _TEXT_PART}]}
-_CALL = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"},
-        "type": {"const": "function"},
-        "function": {
-            "type": "object",
-            "properties": {
-                "name": {"type": "string"},
-                "arguments": {"type": "string", "contentMediaType": "application/json"},
-            },
-            "required": ["name"],
-        },
-    },
-    "required": ["function"],
-}
-_MESSAGE = {
-    "type": "object",
-    "properties": {
-        # A chat template may know further ones.
-        "role": {
-            "anyOf": [
-                {"enum": ["system", "developer", "user", "assistant", "tool", "function"]},
-                {"type": "string"},
-            ]
-        },
-        "content": {"anyOf": [*_CONTENT["anyOf"], {"type": "null"}]},
-        "name": {"type": "string"},
-        "reasoning_content": {"type": "string"},
-        "tool_calls": {"type": "array", "items": _CALL},
-        "tool_call_id": {"type": "string"},
-    },
-    "required": ["role"],
-}
-_SCHEMA = {"type": "object", "description": "A JSON Schema"}
-_FUNCTION = {
-    "name": {"type": "string"},
-    "description": {"type": "string"},
-    "parameters": _SCHEMA,
-    "strict": {"type": "boolean"},
-}
-_FLAT_TOOL = {
-    "type": "object",
-    "properties": {"type": {"const": "function"}, **_FUNCTION},
-    "required": ["type", "name"],
-}
-_TOOL = {
+# The description may be wider than the server, whose errors say which fields exclude each other. It
+# must not be narrower: a gateway that checks requests by it would refuse what the server takes.
+
+
+def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    """Return the schema of an object; members that are not required may be null."""
+    members = {
+        name: form if name in required else _or_null(form) for name, form in properties.items()
+    }
+    return {"type": "object", "properties": members, "required": list(required)}
+
+
+def _or_null(form: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [form, {"type": "null"}]}
+
+
+_STRING = {"type": "string"}
+_CONTENT = {
     "anyOf": [
+        _STRING,
         {
-            "type": "object",
-            "properties": {
-                "type": {"const": "function"},
-                "function": {"type": "object", "properties": _FUNCTION, "required": ["name"]},
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    _STRING,
+                    _object({"type": {"const": "text"}, "text": _STRING}, "type", "text"),
+                    _object({"type": {"const": "refusal"}, "refusal": _STRING}, "type", "refusal"),
+                ]
             },
-            "required": ["type", "function"],
         },
-        _FLAT_TOOL,
-        {"type": "object", "properties": {"type": {"const": "custom"}}, "required": ["type"]},
     ]
 }
-_NAMED_SCHEMA = {"name": {"type": "string"}, "schema": _SCHEMA, "strict": {"type": "boolean"}}
-_RESPONSE_FORMAT = {
-    "type": "object",
-    "properties": {
-        "type": {"examples": ["text", "json_object", "json_schema"], "type": "string"},
-        "json_schema": {"type": "object", "properties": _NAMED_SCHEMA, "required": ["schema"]},
-    },
-    "required": ["type"],
+_ARGUMENTS = {"anyOf": [{**_STRING, "contentMediaType": "application/json"}, {"type": "object"}]}
+_CALL = {
+    "anyOf": [
+        _object(
+            {
+                "id": _STRING,
+                "type": _STRING,
+                "function": _object({"name": _STRING, "arguments": _ARGUMENTS}, "name"),
+            },
+            "function",
+        ),
+        _object(
+            {
+                "id": _STRING,
+                "type": {"const": "custom"},
+                "custom": _object({"name": _STRING, "input": _STRING}, "name", "input"),
+            },
+            "type",
+            "custom",
+        ),
+    ]
 }
+_ROLES = ["system", "developer", "user", "assistant", "tool", "function"]
+_MESSAGE = _object(
+    {
+        # A chat template may know further ones.
+        "role": {"anyOf": [{"enum": _ROLES}, _STRING]},
+        "content": _CONTENT,
+        "name": _STRING,
+        "reasoning_content": _STRING,
+        "tool_calls": {"type": "array", "items": _CALL},
+        "tool_call_id": _STRING,
+    },
+    "role",
+)
+_SCHEMA = {"type": ["object", "boolean"], "description": "A JSON Schema"}
+_STRICT = {"type": "boolean"}
+_FUNCTION = {
+    "name": _STRING,
+    "description": _STRING,
+    "parameters": _SCHEMA,
+    "strict": _STRICT,
+}
+_CUSTOM_TOOL = _object({"type": {"const": "custom"}}, "type")
+_FLAT_TOOL = _object({"type": {"const": "function"}, **_FUNCTION}, "type", "name")
+_TOOL = {
+    "anyOf": [
+        _object(
+            {"type": {"const": "function"}, "function": _object(_FUNCTION, "name")},
+            "type",
+            "function",
+        ),
+        _FLAT_TOOL,
+        _CUSTOM_TOOL,
+    ]
+}
+_NAMED_SCHEMA = {"name": _STRING, "schema": _SCHEMA, "strict": _STRICT}
+_RESPONSE_FORMAT = _object(
+    {
+        "type": {**_STRING, "examples": ["text", "json_object", "json_schema"]},
+        "json_schema": _object(_NAMED_SCHEMA, "schema"),
+    },
+    "type",
+)
 _ITEM = {
     "anyOf": [
-        {
-            "type": "object",
-            "properties": {
+        _object(
+            {
                 "type": {"const": "message"},
                 "role": {"enum": ["user", "assistant", "system", "developer"]},
-                "content": {"type": "string"},
+                "content": {"anyOf": [_STRING, {"type": "array", "items": {"type": "object"}}]},
             },
-            "required": ["role", "content"],
-        },
-        {
-            "type": "object",
-            "properties": {
+            "role",
+            "content",
+        ),
+        _object(
+            {
                 "type": {"const": "function_call"},
-                **{name: {"type": "string"} for name in ("call_id", "name", "arguments")},
+                **dict.fromkeys(("call_id", "name", "arguments"), _STRING),
             },
-            "required": ["type", "call_id", "name", "arguments"],
-        },
-        {
-            "type": "object",
-            "properties": {
-                "type": {"const": "function_call_output"},
-                "call_id": {"type": "string"},
-                "output": {"type": "string"},
-            },
-            "required": ["type", "call_id", "output"],
-        },
-        {"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]},
+            *("type", "call_id", "name", "arguments"),
+        ),
+        _object(
+            {"type": {"const": "function_call_output"}, "call_id": _STRING, "output": _STRING},
+            *("type", "call_id", "output"),
+        ),
+        # Reasoning, calls of custom tools, and their outputs.
+        _object({"type": _STRING}, "type"),
     ]
 }
 
@@ -129,24 +146,14 @@ _FIELDS: dict[str, Any] = {
     "response_format": _RESPONSE_FORMAT,
 }
 _OF_RESPONSES: dict[str, Any] = {
-    "input": {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": _ITEM}]},
-    "instructions": {"type": "string"},
+    "instructions": _STRING,
     "max_output_tokens": {"type": "integer", "minimum": 1},
     "text": {
-        "type": "object",
-        "properties": {
-            "format": {
-                "type": "object",
-                "properties": {"type": {"type": "string"}, **_NAMED_SCHEMA},
-                "required": ["type"],
-            },
-            "verbosity": {},
-        },
+        **_object({"format": _object({"type": _STRING, **_NAMED_SCHEMA}, "type"), "verbosity": {}}),
         "additionalProperties": False,
     },
     "reasoning": {
-        "type": "object",
-        "properties": {"effort": {"type": "string"}, "summary": {}, "generate_summary": {}},
+        **_object({"effort": _STRING, "summary": {}, "generate_summary": {}}),
         "additionalProperties": False,
     },
     "include": {
@@ -154,13 +161,13 @@ _OF_RESPONSES: dict[str, Any] = {
         "items": {"enum": ["reasoning.encrypted_content", "message.output_text.logprobs"]},
     },
     "stream_options": {
-        "type": "object",
-        "properties": {"include_obfuscation": {}, "include_usage": {}},
+        **_object({"include_obfuscation": {}, "include_usage": {}}),
         "additionalProperties": False,
     },
-    "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
-    "tools": {"type": "array", "items": _FLAT_TOOL},
+    "metadata": {"type": "object", "additionalProperties": _STRING},
+    "tools": {"type": "array", "items": {"anyOf": [_FLAT_TOOL, _CUSTOM_TOOL]}},
 }
+_INPUT = {"anyOf": [_STRING, {"type": "array", "minItems": 1, "items": _ITEM}]}
 
 _ERROR = {
     "type": "object",
@@ -229,27 +236,32 @@ def _body(model: type[AnyRequest], shared: dict[str, Any]) -> dict[str, Any]:
             required = name in schema.get("required", ())
             schema["properties"][name] = form if required else _or_null(form)
     if "stream" in schema["properties"]:
-        schema["properties"] |= {name: {} for name in sorted(IGNORED)}
+        schema["properties"] |= _without_effect(IGNORED, REFUSED)
+        # vLLM's older fields, one for each constraint.
+        schema["patternProperties"] = {"^guided_": {}}
     return schema
+
+
+def _without_effect(
+    ignored: Iterable[str], refused: Mapping[str, tuple[Any, str]]
+) -> dict[str, Any]:
+    """Return the fields that change no answer, and the refused ones with the value of none."""
+    fields: dict[str, Any] = {name: {} for name in sorted(ignored)}
+    return fields | {name: _or_null({"const": none}) for name, (none, _) in refused.items()}
 
 
 def _responses(chat: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of the body of a response, whose fields are those of a chat, or its own."""
-    own = {name: _or_null(form) for name, form in _OF_RESPONSES.items()} | {
-        "input": _OF_RESPONSES["input"]
+    known = reading.RESPONSE_FIELDS | IGNORED | REFUSED.keys()
+    properties = {name: form for name, form in chat["properties"].items() if name in known}
+    properties |= _without_effect(reading.IGNORED, reading.REFUSED)
+    properties |= {name: _or_null(form) for name, form in _OF_RESPONSES.items()}
+    return {
+        **chat,
+        "title": "ResponsesRequest",
+        "properties": properties | {"input": _INPUT},
+        "required": ["input"],
     }
-    properties = {
-        name: form
-        for name, form in chat["properties"].items()
-        if name in RESPONSE_FIELDS or name in IGNORED
-    }
-    return {**chat, "title": "ResponsesRequest", "properties": properties | own} | {
-        "required": ["input"]
-    }
-
-
-def _or_null(form: Mapping[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [form, {"type": "null"}]}
 
 
 def _post(summary: str, body: Mapping[str, Any], *, events: bool = False) -> dict[str, Any]:

@@ -17,7 +17,7 @@ IGNORED = frozenset(
 )
 """Fields that change no answer here."""
 
-_REFUSED: dict[str, tuple[Any, str]] = {
+REFUSED: dict[str, tuple[Any, str]] = {
     # Field: the value that is the same as none, and why another one is refused.
     "prompt_logprobs": (None, "the tokens of prompts are not scored"),
     "functions": ([], "it has been replaced by `tools`"),
@@ -337,8 +337,8 @@ def _known(body: dict[str, Any]) -> dict[str, Any]:
         if name.startswith("guided_") and name != "guided_decoding_backend":
             guided[name.removeprefix("guided_")] = value
             continue
-        if name in _REFUSED:
-            nothing, reason = _REFUSED[name]
+        if name in REFUSED:
+            nothing, reason = REFUSED[name]
             if value != nothing:
                 raise unsupported(name, reason)
             continue

@@ -9,7 +9,7 @@ from ffwd.adapters.server.errors import bad, unsupported
 from ffwd.adapters.server.protocol import ChatRequest, Request, checked
 from ffwd.adapters.server.responses.items import Conversation
 
-_REFUSED: dict[str, tuple[Any, str]] = {
+REFUSED: dict[str, tuple[Any, str]] = {
     # Field: the value that is the same as none, and why another one is refused.
     "previous_response_id": (None, "the server stores no responses: send the items in `input`"),
     "conversation": (None, "the server stores no conversations: send the items in `input`"),
@@ -22,7 +22,7 @@ _REFUSED: dict[str, tuple[Any, str]] = {
     "image": (None, "the model reads text"),
     "access_programs": (None, "the server has none"),
 }
-_IGNORED = frozenset({"prompt_cache_options", "max_tool_calls"})
+IGNORED = frozenset({"prompt_cache_options", "max_tool_calls"})
 """Fields that change no answer here, beside those of chats: hosted tools are refused."""
 
 _RENAMED = {
@@ -79,15 +79,15 @@ def read_responses(body: dict[str, Any]) -> ResponsesRequest:
     given = {name: value for name, value in body.items() if value is not None}
     fields: dict[str, Any] = {}
     for name, value in given.items():
-        if name in _REFUSED:
-            nothing, reason = _REFUSED[name]
+        if name in REFUSED:
+            nothing, reason = REFUSED[name]
             if value != nothing:
                 raise unsupported(name, reason)
         elif name in _READ:
             fields |= _READ[name](value)
         elif name in _OF_CHATS - _SHARED:
             raise bad(f"there is no field `{name}`", param=name, code="unknown_parameter")
-        elif name not in _IGNORED:
+        elif name not in IGNORED:
             fields[name] = value
     conversation = Conversation()
     conversation.instruct(fields.pop("instructions", None))
