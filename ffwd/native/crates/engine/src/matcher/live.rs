@@ -258,6 +258,7 @@ fn dead_in_ways(
         Some(InWay { way, readable, unclosable, ended: Vec::new(), dead: Vec::new() })
     };
     let mut all: SmallVec<[Option<InWay>; 4]> = ways.iter().map(in_way).collect();
+    live.expect(targets.len());
     for target in targets {
         live.language().charge(1 + target.tokens.len() / 8)?;
         let state = (0, target.threads.clone());

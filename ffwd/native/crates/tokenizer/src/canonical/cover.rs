@@ -87,7 +87,7 @@ const ROOT: u32 = 0;
 /// After so many nodes of a search, so many tokens below a node are asked about before its state is
 /// made. Most searches end sooner.
 const FIRST_NODES: usize = 8;
-const MAX_ASKED: usize = 128;
+pub(super) const MAX_ASKED: usize = 128;
 
 impl Paths {
     fn new() -> Self {

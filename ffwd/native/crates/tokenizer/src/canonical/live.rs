@@ -16,11 +16,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::pretokenizer::HypothesisId;
-use crate::vocabulary::{NodeId, TokenId};
+use crate::pretokenizer::{Boundaries, HypothesisId};
+use crate::vocabulary::{ByteTrie, Descent, NodeId, TokenId};
 
 use super::context::{at_a_piece, Canonicality, Context, Hypothesis, Way, Whole};
-use super::cover::{Choice, Cover, ForcedOptions, Language, Next, LIKELY_BYTES};
+use super::cover::{Choice, Cover, ForcedOptions, Language, Next, LIKELY_BYTES, MAX_ASKED};
 
 /// A language that knows short texts.
 pub trait Completed: Language<State: Eq + Hash> {
@@ -80,6 +80,10 @@ const FIRST_TRIED: usize = 32;
 /// Of how many next bytes each is looked at with the state after it.
 const FEW_BYTES: usize = 8;
 
+/// Where tokens lead to so many states, most of these are new, and one after them is made only where
+/// a token follows.
+const MANY_STATES: usize = 64;
+
 /// A text, and from where in it which contexts reach its end.
 struct Ending {
     text: Vec<u8>,
@@ -95,6 +99,7 @@ pub struct Liveliness<'a, L: Completed> {
     /// Whether texts go on with one of some characters, by state.
     anew: FxHashMap<(L::State, u128), bool>,
     known: FxHashMap<Place<L>, Liveness>,
+    are_many: bool,
 }
 
 impl<L: Completed + std::fmt::Debug> std::fmt::Debug for Liveliness<'_, L> {
@@ -204,7 +209,12 @@ impl<'a, L: Completed> Liveliness<'a, L> {
     /// Starts with nothing known.
     pub fn new(canonicality: &'a Canonicality, choice: Choice<'a>, language: &'a L) -> Self {
         let (endings, anew, known) = Default::default();
-        Self { canonicality, choice, language, endings, anew, known }
+        Self { canonicality, choice, language, endings, anew, known, are_many: false }
+    }
+
+    /// Says of how many states tokens are going to be looked at, most of which may be new.
+    pub fn expect(&mut self, states: usize) {
+        self.are_many = states > MANY_STATES;
     }
 
     /// Which sequences of tokens the tokenizer produces.
@@ -550,7 +560,19 @@ impl<'a, L: Completed> Liveliness<'a, L> {
             _ => &[Way { from, goes_on: true }],
         };
         let after = |token| canonicality.enter(*ways.first()?, token);
-        let next = Next { after: &after, begins: &canonicality.beginnings(ways), are_rare: true };
+        let alone = match tokens[..] {
+            [only] if self.are_many => Some(only),
+            _ => None,
+        };
+        let beginnings = canonicality.beginnings(ways);
+        let trie = self.choice.trie;
+        let begins = |byte| {
+            let follows = |last| {
+                may_begin(trie, boundaries, from, byte, |next| canonicality.may_go_on(last, next))
+            };
+            beginnings(byte) && alone.is_none_or(follows)
+        };
+        let next = Next { after: &after, begins: &begins, are_rare: true };
         let mut left = MAX_TRIED;
         let tried = self.try_each(state, &next, &mut left, &mut |this, token, place| {
             let may_follow = |&last: &TokenId| canonicality.may_go_on(last, token);
@@ -566,6 +588,31 @@ impl<'a, L: Completed> Liveliness<'a, L> {
             Liveness::Live | Liveness::Undecided => Ok(Vec::new()),
         }
     }
+}
+
+/// Whether a token that goes on from a place in the pieces and begins with a byte is one of some.
+/// Where many could be it says so unseen. Few begin with a digit, and often none follows another one.
+fn may_begin(
+    trie: &ByteTrie,
+    boundaries: &Boundaries,
+    from: Hypothesis,
+    byte: u8,
+    follows: impl Fn(TokenId) -> bool,
+) -> bool {
+    let Some(node) = trie.child(NodeId::ROOT, byte) else { return false };
+    let Some(first) = boundaries.step(from.boundary, byte) else { return false };
+    if trie.tokens_below(node).len() > MAX_ASKED {
+        return true;
+    }
+    let any = |node| trie.tokens_at(node).iter().any(|&token| follows(token));
+    any(node)
+        || trie
+            .walk(node, first, |&place, node, _| match boundaries.step(place, trie.byte(node)) {
+                None => Ok(Descent::Skip),
+                Some(_) if any(node) => Err(()),
+                Some(next) => Ok(Descent::Below(next)),
+            })
+            .is_err()
 }
 
 impl Ending {
