@@ -1,10 +1,10 @@
 //! `Bpe`: whole texts to tokens and back.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 
 use super::bpe_incremental::{PyAppendEncoder, PyIntervalCounter, PyPrependEncoder};
 use super::bpe_model::PyBpeModel;
@@ -20,8 +20,35 @@ use ffwd_tokenizer::tokenizer::{
 };
 use ffwd_tokenizer::vocabulary::{ByteTrie, TokenId};
 
+/// Ids up to this one have one `int` object each.
+const MAX_SHARED: usize = 1 << 18;
+
+/// The `int` objects of ids that were listed, by id. Most texts have few different tokens.
+static SHARED_IDS: Mutex<Vec<Option<Py<PyInt>>>> = Mutex::new(Vec::new());
+
+/// The ids as a list of Python.
 pub fn token_list<'py>(py: Python<'py>, tokens: &[TokenId]) -> PyResult<Bound<'py, PyList>> {
-    PyList::new(py, tokens.iter().map(|token| token.0))
+    // It is locked if another thread makes a list, without a GIL, or a finalizer does meanwhile.
+    let Ok(mut shared) = SHARED_IDS.try_lock() else {
+        return PyList::new(py, tokens.iter().map(|token| token.0));
+    };
+    let new = |id: u32| id.into_pyobject(py).unwrap_or_else(|never| match never {});
+    PyList::new(
+        py,
+        tokens.iter().map(|&TokenId(id)| {
+            let at = id as usize;
+            match shared.get(at) {
+                Some(Some(known)) => known.bind(py).clone(),
+                _ if at > MAX_SHARED => new(id),
+                _ => {
+                    if at >= shared.len() {
+                        shared.resize_with(at + 1, || None);
+                    }
+                    shared[at].get_or_insert_with(|| new(id).unbind()).bind(py).clone()
+                }
+            }
+        }),
+    )
 }
 
 /// The treatment of special tokens in a text: a policy, or the names of those to find.

@@ -12,7 +12,8 @@ use crate::vocabulary::TokenId;
 pub(super) const LONGEST: usize = 15;
 /// Pieces of more tokens are not kept.
 const MOST_TOKENS: usize = 3;
-const SLOT_BITS: u32 = 14;
+/// How many sets of two pieces a cache has.
+const SET_BITS: u32 = 14;
 /// The caches that a tokenizer keeps; threads beyond this number begin with empty ones.
 const KEPT: usize = 4;
 /// Texts of fewer bytes do without, because borrowing takes as long as encoding them.
@@ -30,43 +31,64 @@ struct Slot {
     count: u32,
 }
 
+/// Two pieces whose keys have one place, the one that came last first.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Set([Slot; 2]);
+
 #[derive(Debug)]
-struct Slots(Box<[Slot]>);
+struct Sets(Box<[Set]>);
 
 /// The caches of one tokenizer.
 #[derive(Debug, Default)]
-pub(super) struct PieceCaches(Mutex<Vec<Slots>>);
+pub(super) struct PieceCaches(Mutex<Vec<Sets>>);
 
 /// A cache that one call uses.
 pub(super) struct Borrowed<'c> {
     caches: &'c PieceCaches,
     /// `None` for a short text.
-    slots: Option<Slots>,
+    sets: Option<Sets>,
 }
 
 impl PieceCaches {
     /// Borrows a cache for a text of this many bytes.
     pub fn borrow(&self, length: usize) -> Borrowed<'_> {
-        let slots = (length >= SHORT_TEXT).then(|| {
+        let sets = (length >= SHORT_TEXT).then(|| {
             let kept = self.0.lock().pop();
-            kept.unwrap_or_else(|| Slots(vec![Slot::default(); 1 << SLOT_BITS].into()))
+            kept.unwrap_or_else(|| Sets(vec![Set::default(); 1 << SET_BITS].into()))
         });
-        Borrowed { caches: self, slots }
+        Borrowed { caches: self, sets }
     }
 
     /// About how many bytes of memory the caches hold while no call uses them.
     pub fn memory_bytes(&self) -> usize {
-        self.0.lock().len() * (size_of::<Slot>() << SLOT_BITS)
+        self.0.lock().len() * (size_of::<Set>() << SET_BITS)
     }
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        if let Some(slots) = self.slots.take() {
+        if let Some(sets) = self.sets.take() {
             let mut kept = self.caches.0.lock();
             if kept.len() < KEPT {
-                kept.push(slots);
+                kept.push(sets);
             }
+        }
+    }
+}
+
+impl Set {
+    #[inline(always)]
+    fn find(&self, key: Key) -> Option<&Slot> {
+        self.0.iter().find(|slot| slot.key == key)
+    }
+
+    /// Keeps the tokens of a piece unless they are too many.
+    fn keep(&mut self, key: Key, tokens: &[TokenId]) {
+        let mut slot = Slot { key, count: tokens.len() as u32, ..Slot::default() };
+        if let Some(kept) = slot.tokens.get_mut(..tokens.len()) {
+            kept.copy_from_slice(tokens);
+            self.0 = [slot, self.0[0]];
         }
     }
 }
@@ -82,12 +104,12 @@ impl Borrowed<'_> {
         out: &mut Vec<TokenId>,
         encode: impl FnOnce(&mut Vec<TokenId>),
     ) {
-        let (Some(slots), true) = (&mut self.slots, end - start <= LONGEST) else {
+        let (Some(sets), true) = (&mut self.sets, end - start <= LONGEST) else {
             return encode(out);
         };
         let key = key_of(text, start, end - start);
-        let slot = &mut slots.0[place_of(key)];
-        if slot.key == key {
+        let set = &mut sets.0[place_of(key)];
+        if let Some(slot) = set.find(key) {
             if slot.count == 1 {
                 out.push(slot.tokens[0]);
             } else {
@@ -97,12 +119,7 @@ impl Borrowed<'_> {
         }
         let before = out.len();
         encode(out);
-        let new = &out[before..];
-        if let Some(tokens) = slot.tokens.get_mut(..new.len()) {
-            tokens.copy_from_slice(new);
-            slot.count = new.len() as u32;
-            slot.key = key;
-        }
+        set.keep(key, &out[before..]);
     }
 
     /// Returns the number of tokens of a piece: the cached one, or that of the tokens that `encode`
@@ -116,23 +133,19 @@ impl Borrowed<'_> {
         scratch: &mut Vec<TokenId>,
         encode: impl FnOnce(&mut Vec<TokenId>) -> usize,
     ) -> usize {
-        let (Some(slots), true) = (&mut self.slots, end - start <= LONGEST) else {
+        let (Some(sets), true) = (&mut self.sets, end - start <= LONGEST) else {
             scratch.clear();
             return encode(scratch);
         };
         let key = key_of(text, start, end - start);
-        let slot = &mut slots.0[place_of(key)];
-        if slot.key == key {
+        let set = &mut sets.0[place_of(key)];
+        if let Some(slot) = set.find(key) {
             return slot.count as usize;
         }
         scratch.clear();
         let count = encode(scratch);
         if count == scratch.len() {
-            if let Some(tokens) = slot.tokens.get_mut(..count) {
-                tokens.copy_from_slice(scratch);
-                slot.count = count as u32;
-                slot.key = key;
-            }
+            set.keep(key, scratch);
         }
         count
     }
@@ -165,7 +178,7 @@ fn key_of(text: &[u8], start: usize, length: usize) -> Key {
 fn place_of(key: Key) -> usize {
     let mixed = (key.0 ^ key.1.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    (mixed >> (64 - SLOT_BITS)) as usize
+    (mixed >> (64 - SET_BITS)) as usize
 }
 
 #[cfg(test)]
@@ -214,6 +227,23 @@ mod tests {
         let many: Vec<_> = (0..20).map(|_| caches.borrow(64)).collect();
         drop(many);
         assert_eq!(caches.0.lock().len(), KEPT);
-        assert!(caches.borrow(SHORT_TEXT - 1).slots.is_none());
+        assert!(caches.borrow(SHORT_TEXT - 1).sets.is_none());
+    }
+
+    #[test]
+    fn a_set_has_the_two_pieces_that_came_last() {
+        let mut set = Set::default();
+        let key = |number: u64| Key(number, 1 << 56);
+        for number in 0..10_u32 {
+            set.keep(key(number.into()), &[TokenId(number)]);
+            set.keep(key(99), &[TokenId(0); MOST_TOKENS + 1]);
+            for (other, is_kept) in [(number, true), (number + 1, false), (99, false)] {
+                let found = set.find(key(other.into()));
+                assert_eq!(found.map(|slot| slot.tokens[0]), is_kept.then_some(TokenId(other)));
+            }
+            let before = number.checked_sub(1).map(|before| set.find(key(before.into())).is_some());
+            assert_ne!(before, Some(false));
+            assert!(number < 2 || set.find(key(u64::from(number) - 2)).is_none());
+        }
     }
 }
