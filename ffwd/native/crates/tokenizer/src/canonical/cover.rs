@@ -211,8 +211,8 @@ impl<L: Language> Cover<'_, L> {
                 }
                 if at == forced.len() && ends && self.canonicality.can_end(&context) {
                     common.take(&paths, path);
-                } else if let Some(node) = self.choice.trie.find(&forced[at..]) {
-                    self.cross(&context, node, after, path, &mut paths, &mut common)?;
+                } else {
+                    self.cross(&context, &forced[at..], after, path, &mut paths, &mut common)?;
                 }
                 if common.covers(&paths, path) {
                     continue;
@@ -242,19 +242,26 @@ impl<L: Language> Cover<'_, L> {
         });
     }
 
-    /// Adds the path with each token that extends past the forced bytes.
+    /// Adds the path with each token that extends past the forced bytes, of which some are left.
     fn cross(
         &self,
         context: &Context,
-        node: NodeId,
+        left: &[u8],
         after: &L::State,
         path: u32,
         paths: &mut Paths,
         common: &mut Common,
     ) -> Result<(), L::Error> {
+        let Some(node) = self.choice.trie.find(left) else { return Ok(()) };
+        let ways = self.canonicality.ways(context);
+        // As after a space of which only another space makes a piece.
+        if !self.canonicality.reads(&ways, left) {
+            return Ok(());
+        }
         // Two different tokens have only the path itself in common.
         let step = |token| self.canonicality.step(context, token);
-        let next = Next { after: &step, begins: &|_| true, are_rare: false };
+        let begins = self.canonicality.beginnings(&ways);
+        let next = Next { after: &step, begins: &begins, are_rare: false };
         self.search(&next, node, after, &mut |token, _, _, _| {
             let longer = paths.push(path, token);
             common.take(paths, longer);
@@ -273,6 +280,8 @@ impl<L: Language> Cover<'_, L> {
     ) -> Result<(), L::Error> {
         let mut open: SmallVec<[OpenNode<L::State>; 4]> = SmallVec::new();
         open.push((node, state.clone(), None));
+        // Tokens that are looked at again if no others settle the search, for that takes longer.
+        let mut unsure = Vec::new();
         let mut nodes = 0;
         while let Some((node, before, byte)) = open.pop() {
             nodes += 1;
@@ -299,9 +308,9 @@ impl<L: Language> Cover<'_, L> {
                 for &token in self.choice.trie.tokens_at(child) {
                     let Some(after) = (next.after)(token) else { continue };
                     if self.options.look_ahead {
-                        let then = self.language.step(&state, byte)?;
-                        let goes_on = then.map(|then| self.goes_on(&after, &then)).transpose()?;
-                        if goes_on != Some(true) {
+                        let Some(then) = self.language.step(&state, byte)? else { continue };
+                        if !self.goes_on_at_once(&after, &then)? {
+                            unsure.push((token, after, state.clone(), byte, then));
                             continue;
                         }
                     }
@@ -312,6 +321,11 @@ impl<L: Language> Cover<'_, L> {
                 if !self.choice.trie.is_leaf(child) {
                     open.push((child, state.clone(), Some(byte)));
                 }
+            }
+        }
+        for (token, after, state, byte, then) in unsure {
+            if self.goes_on(&after, &then)? && !found(token, after, &state, byte) {
+                return Ok(());
             }
         }
         Ok(())
@@ -344,12 +358,12 @@ impl<L: Language> Cover<'_, L> {
         first.iter().filter_map(move |&byte| Some((byte, trie.child(node, byte)?))).chain(others)
     }
 
-    /// Whether the text may end, or some canonical token may follow.
-    fn goes_on(&self, context: &Context, state: &L::State) -> Result<bool, L::Error> {
+    /// Whether the text may end, or some canonical token of one byte may follow, which usually
+    /// suffices.
+    fn goes_on_at_once(&self, context: &Context, state: &L::State) -> Result<bool, L::Error> {
         if self.language.may_end(state)? && self.canonicality.can_end(context) {
             return Ok(true);
         }
-        // Usually a token of one byte suffices.
         let mut listed = SmallVec::new();
         let all = self.language.list_bytes(state, &mut listed)?;
         for (byte, child) in self.likely_first(NodeId::ROOT, all.then_some(&listed)) {
@@ -359,10 +373,17 @@ impl<L: Language> Cover<'_, L> {
                 return Ok(true);
             }
         }
+        Ok(false)
+    }
+
+    /// Whether some canonical token may follow.
+    fn goes_on(&self, context: &Context, state: &L::State) -> Result<bool, L::Error> {
         let shallow = Cover { options: ForcedOptions { look_ahead: false }, ..*self };
         let mut any = false;
         let step = |token| self.canonicality.step(context, token);
-        let next = Next { after: &step, begins: &|_| true, are_rare: false };
+        let ways = self.canonicality.ways(context);
+        let begins = self.canonicality.beginnings(&ways);
+        let next = Next { after: &step, begins: &begins, are_rare: false };
         shallow.search(&next, NodeId::ROOT, state, &mut |_, _, _, _| {
             any = true;
             false
