@@ -159,7 +159,7 @@ pub fn default_method(matcher: &Matcher) -> Method {
 
 fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, FastForwardError> {
     let (canonicality, context) = matcher.context().ok_or(FastForwardError::NotExact)?;
-    if matcher.is_terminated() || context.is_lost() || is_open(matcher, canonicality, &context)? {
+    if matcher.is_terminated() || context.is_lost() {
         return Ok(Vec::new());
     }
     let compiled = matcher.compiled();
@@ -173,6 +173,9 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
             compiled.counters.forced_hits.increment();
             return Ok(tokens.to_vec());
         }
+    }
+    if is_open(matcher, canonicality, &key.1)? {
+        return Ok(Vec::new());
     }
     let Forced { bytes, threads } = forced(matcher, automaton, state, MAX_FORCED_BYTES)?;
     let vocabulary = compiled.engine.vocabulary();
