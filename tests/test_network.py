@@ -222,10 +222,13 @@ HOOK = "sys.addaudithook(refuse)\n"
 IMPORTS = """
 import importlib, pkgutil
 import ffwd, ffwd.adapters
-ENGINES = {"vllm", "sglang", "llama_cpp"}
-names = [m.name for m in pkgutil.walk_packages(ffwd.__path__, "ffwd.")]
+ENGINES = {"exllamav3", "genlm", "llama_cpp", "lmdeploy", "mlx", "onnxruntime_genai", "outlines"}
+ENGINES |= {"sglang", "tensorrt_llm", "vllm"}
+# In a checkout, ffwd.adapters is no folder of ffwd's.
+packages = {"ffwd.": ffwd.__path__, "ffwd.adapters.": ffwd.adapters.__path__}
+names = {m.name for prefix, path in packages.items() for m in pkgutil.walk_packages(path, prefix)}
 missing = []
-for name in names:
+for name in sorted(names):
     if name.endswith("__main__"):
         continue
     try:
