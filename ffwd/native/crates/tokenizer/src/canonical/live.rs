@@ -590,8 +590,8 @@ impl<'a, L: Completed> Liveliness<'a, L> {
     }
 }
 
-/// Whether a token that goes on from a place in the pieces and begins with a byte is one of some.
-/// Where many could be it says so unseen. Few begin with a digit, and often none follows another one.
+/// Whether `follows` holds for a token that goes on from a place in the pieces and begins with a byte.
+/// If more than [`MAX_ASKED`] begin so, none is asked and the answer is yes. Few begin with a digit.
 fn may_begin(
     trie: &ByteTrie,
     boundaries: &Boundaries,
