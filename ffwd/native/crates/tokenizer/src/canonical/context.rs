@@ -264,15 +264,6 @@ impl Canonicality {
         }
     }
 
-    /// Whether a token may begin with a text, read in one of some ways.
-    pub(super) fn reads(&self, ways: &[Way], text: &[u8]) -> bool {
-        let Some(boundaries) = self.boundaries() else { return false };
-        ways.iter().any(|way| {
-            let mut bytes = text.iter();
-            bytes.try_fold(way.from.boundary, |at, &byte| boundaries.step(at, byte)).is_some()
-        })
-    }
-
     /// The hypothesis after a token that is read in one way, whatever comes before it.
     pub(super) fn read(&self, way: Way, token: TokenId) -> Option<Hypothesis> {
         self.read_as(self.boundaries()?, way, token, self.role(token), self.table().text(token))

@@ -254,10 +254,6 @@ impl<L: Language> Cover<'_, L> {
     ) -> Result<(), L::Error> {
         let Some(node) = self.choice.trie.find(left) else { return Ok(()) };
         let ways = self.canonicality.ways(context);
-        // As after a space of which only another space makes a piece.
-        if !self.canonicality.reads(&ways, left) {
-            return Ok(());
-        }
         // Two different tokens have only the path itself in common.
         let step = |token| self.canonicality.step(context, token);
         let begins = self.canonicality.beginnings(&ways);
