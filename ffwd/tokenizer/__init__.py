@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ffwd.tokenizer.bpe import Bpe as Bpe
     from ffwd.tokenizer.definition import TokenizerParts as TokenizerParts
     from ffwd.tokenizer.description import TokenizerInfo as TokenizerInfo
+    from ffwd.tokenizer.description import info as info
     from ffwd.tokenizer.encoder import TextEncoder as TextEncoder
     from ffwd.tokenizer.errors import CorruptTokenizerError as CorruptTokenizerError
     from ffwd.tokenizer.errors import TokenizerNotFoundError as TokenizerNotFoundError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ffwd.tokenizer.huggingface.vocabulary import text_encoder as text_encoder
     from ffwd.tokenizer.huggingface.vocabulary import token_table as token_table
     from ffwd.tokenizer.huggingface.vocabulary import vocabulary as vocabulary
-    from ffwd.tokenizer.loading import info as info
     from ffwd.tokenizer.loading import load as load
     from ffwd.tokenizer.loading import load_async as load_async
     from ffwd.tokenizer.mocking import mock as mock
@@ -53,8 +53,8 @@ else:
         "ffwd.tokenizer.huggingface.vocabulary": (
             "from_huggingface text_encoder token_table vocabulary"
         ),
-        "ffwd.tokenizer.description": "TokenizerInfo",
-        "ffwd.tokenizer.loading": "info load load_async",
+        "ffwd.tokenizer.description": "TokenizerInfo info",
+        "ffwd.tokenizer.loading": "load load_async",
         "ffwd.tokenizer.mocking": "mock",
         "ffwd.tokenizer.roles": "SpecialToken SpecialTokens",
         "ffwd.tokenizer.table": "TokenKind TokenTable",

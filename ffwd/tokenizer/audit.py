@@ -11,12 +11,14 @@ token in some hundred; `full=True` encodes all of them, and every character besi
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress, repeat
+from operator import is_, ne
 
 from ffwd._native import FfwdError
 from ffwd.tokenizer.definition import TokenizerParts
-from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind
+from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind, other_than_text
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -35,8 +37,8 @@ def f(x):\n\treturn x >= 0x1F and [i**2 for i in range(x)]  # ok\r\n\n\n    $ ls
 \u201ca\u201d \u2018b\u2019 c\u2013d\u2014e… €£¥ ∑∞≠
 """
 
-_CONTROL_NAME = re.compile(
-    r"""\s*(?:
+# Compiled where they are used, because the tokenizer of a cache needs no audit.
+_CONTROL_NAME = r"""\s*(?:
       <[|\uff5c][^<>]*[|\uff5c]>
     | </?(?i: s | unk | pad | bos | eos | eot | eod | mask | cls | sep | think | tools?
            | tool_calls? | tool_responses? | (?:start|end)_of_(?:turn|text|utterance)
@@ -45,11 +47,8 @@ _CONTROL_NAME = re.compile(
     | \[/?(?: INST | SYS | BOS | EOS | EOT | PAD | UNK | CLS | SEP | MASK | IMG | PREFIX | SUFFIX
             | MIDDLE | TOOL_CALLS? | TOOL_RESULTS? | AVAILABLE_TOOLS | TOOL_CONTENT
             | SYSTEM_PROMPT | THINK | REF | gMASK )\]
-    )\s*""",
-    re.VERBOSE,
-)
-
-_PADDING_NAME = re.compile(r"\[PAD\d+\]|\[EMPTY_\d+\]")
+    )\s*"""
+_PADDING_NAME = r"\[PAD\d+\]|\[EMPTY_\d+\]"
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,13 @@ def audit(
     bytes. `full`: encode every token and every character instead of a sample.
     """
     text = _text_tokens(parts)
+    known = frozenset(text.values())
     return (
         *_ends(parts),
         *_padding(parts),
         *_control_as_text(parts, text),
-        *_missing_bytes(parts, text),
-        *_duplicates(parts, text),
+        *_missing_bytes(known),
+        *_duplicates(parts, text, known),
         *_unused(parts, text, full=full),
         *_wrong_bytes(parts, text),
         *_round_trip(parts, encode, decode, full=full),
@@ -117,13 +117,11 @@ def _of(parts: TokenizerParts, kind: str, what: tuple[str, str], ids: Sequence[i
 
 def _text_tokens(parts: TokenizerParts) -> dict[int, bytes]:
     """Return the tokens that a grammar may allow as text, by id."""
-    text, ends = TokenKind.TEXT, frozenset(parts.eos_token_ids)
-    tokens = {
-        i: data
-        for i, (kind, data) in enumerate(zip(parts.kinds, parts.tokens, strict=True))
-        if kind is text and data
-    }
-    return {i: data for i, data in tokens.items() if i not in ends} if ends else tokens
+    is_text = map(is_, parts.kinds, repeat(TokenKind.TEXT))
+    tokens = {i: data for i, data in compress(enumerate(parts.tokens), is_text) if data}
+    for i in parts.eos_token_ids:
+        tokens.pop(i, None)
+    return tokens
 
 
 def _ends(parts: TokenizerParts) -> Iterator[Finding]:
@@ -136,13 +134,9 @@ def _ends(parts: TokenizerParts) -> Iterator[Finding]:
 
 
 def _padding(parts: TokenizerParts) -> Iterator[Finding]:
-    text = TokenKind.TEXT
-    filling = [
-        i
-        for i, name in enumerate(parts.names)
-        if name is None
-        or (name[0:1] == "[" and _PADDING_NAME.fullmatch(name) and parts.kinds[i] is not text)
-    ]
+    is_filling = re.compile(_PADDING_NAME).fullmatch
+    others = ((i, parts.names[i]) for i in other_than_text(parts.kinds))
+    filling = [i for i, name in others if name is None or is_filling(name)]
     if filling:
         rest = "the vocabulary and is never offered", "the vocabulary and are never offered"
         yield _of(
@@ -168,7 +162,8 @@ def _control_as_text(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterat
     first = frozenset(b"<[ ")
     likely = [(i, data) for i, data in text.items() if data[0] in first]
     names = [(i, data.decode(errors="replace")) for i, data in likely if data.startswith(begins)]
-    found = [i for i, name in names if _CONTROL_NAME.fullmatch(name)]
+    is_control = re.compile(_CONTROL_NAME, re.VERBOSE).fullmatch
+    found = [i for i, name in names if is_control(name)]
     if found:
         what = (
             "token is text to the tokenizer but has the name of a control token",
@@ -177,8 +172,7 @@ def _control_as_text(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterat
         yield _of(parts, "control-as-text", what, found)
 
 
-def _missing_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
-    known = frozenset(text.values())
+def _missing_bytes(known: frozenset[bytes]) -> Iterator[Finding]:
     missing = [b for b in range(256) if bytes((b,)) not in known and b not in NEVER_IN_UTF8]
     if missing:
         named = ", ".join(f"0x{byte:02X}" for byte in missing[:8])
@@ -191,8 +185,10 @@ def _missing_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator
         )
 
 
-def _duplicates(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
-    if len(set(text.values())) == len(text):
+def _duplicates(
+    parts: TokenizerParts, text: Mapping[int, bytes], known: frozenset[bytes]
+) -> Iterator[Finding]:
+    if len(known) == len(text):
         return
     by_bytes: dict[bytes, list[int]] = {}
     for i, data in text.items():
@@ -257,7 +253,10 @@ def _wrong_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[F
         return
     spelled = parts.bpe.token_bytes
     known = [] if parts.bpe_parts is None else parts.bpe_parts["model"].texts(len(parts.tokens))
-    differing = [i for i, data in text.items() if known[i] != data] if known else text
+    differing: Iterable[int] = text
+    if known:
+        differs = map(ne, map(known.__getitem__, text), text.values())
+        differing = compress(text, differs)
     # A token that only the table has occurs in no encoding.
     wrong = [i for i in differing if spelled(i) not in (text[i], b"")]
     if wrong:

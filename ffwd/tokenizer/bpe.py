@@ -1,15 +1,13 @@
-"""`Bpe`: a tokenizer's encoding, decoding and counting, natively and in linear time."""
+"""`Bpe`: a tokenizer's encoding, decoding and counting, natively and in linear time.
+
+Readers of formats are imported by the method that needs one.
+"""
 
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ffwd import _native
-from ffwd.tokenizer.huggingface.bpe import huggingface_parts
-from ffwd.tokenizer.ranks.read import Ranks, rank_parts, read_ranks, read_tekken, tiktoken_ranks
-from ffwd.tokenizer.sentencepiece.model import read_sentencepiece, sentencepiece_parts
-from ffwd.tokenizer.source import read_source
-from ffwd.tokenizer.tokens import read_tokens
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -35,6 +33,10 @@ class Bpe(_native.Bpe):
         Raises `VocabularyError` for a model that is not BPE, for a normalizer other than NFC that
         changes text, and for a pre-tokenizer that drops text or is unknown.
         """
+        from ffwd.tokenizer.huggingface.bpe import huggingface_parts
+        from ffwd.tokenizer.source import read_source
+        from ffwd.tokenizer.tokens import read_tokens
+
         read = read_source(source)
         return cls(**huggingface_parts(read, read_tokens(read)))
 
@@ -44,6 +46,8 @@ class Bpe(_native.Bpe):
 
         Raises `VocabularyError` for another object, and for a pattern that is not supported.
         """
+        from ffwd.tokenizer.ranks.read import rank_parts, tiktoken_ranks
+
         return cls(**rank_parts(tiktoken_ranks(encoding)))
 
     @classmethod
@@ -62,6 +66,8 @@ class Bpe(_native.Bpe):
         Raises `VocabularyError` for ids that contradict each other, for a file that cannot be
         read, and for a pattern that is not supported.
         """
+        from ffwd.tokenizer.ranks.read import Ranks, rank_parts, read_ranks
+
         given = ranks if isinstance(ranks, Mapping) else read_ranks(ranks)
         stated = Ranks(ranks=given, pattern=pattern, special_tokens=special_tokens or {})
         return cls(**rank_parts(stated))
@@ -75,6 +81,8 @@ class Bpe(_native.Bpe):
         Raises `VocabularyError` for a model that is not BPE, that normalizes text, or that cannot
         be read.
         """
+        from ffwd.tokenizer.sentencepiece.model import read_sentencepiece, sentencepiece_parts
+
         return cls(**sentencepiece_parts(read_sentencepiece(source)))
 
     @classmethod
@@ -84,4 +92,6 @@ class Bpe(_native.Bpe):
         Raises `VocabularyError` for a file that cannot be read. One that does not list its special
         tokens needs the package mistral-common, which has them.
         """
+        from ffwd.tokenizer.ranks.read import rank_parts, read_tekken
+
         return cls(**rank_parts(read_tekken(path)))

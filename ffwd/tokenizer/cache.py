@@ -1,4 +1,4 @@
-"""Compiled tokenizers on disk, so that a process loads one in a tenth of the time.
+"""Compiled tokenizers on disk, so that a process loads one in a third of the time.
 
 An entry is a file that is named for everything it depends on: the contents of the tokenizer's
 files, the options of `load`, and the version of ffwd. So it never becomes wrong, and processes and
@@ -11,7 +11,7 @@ machines may share a directory: a file is written under another name and renamed
 | 2 | the version of the format |
 | 32 | the key |
 | 8 | the length of the rest, without the last 32 bytes |
-| | the settings as JSON, then names, kinds and the model |
+| | the settings as JSON, then names (with NUL between), kinds and the model |
 | 32 | SHA-256 of everything before |
 
 No entry is trusted: a file that does not fit is ignored, and written again. The native model is
@@ -24,7 +24,6 @@ import json
 import logging
 import os
 import struct
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -44,9 +43,10 @@ _LOGGER = logging.getLogger(__name__)
 VARIABLE = "FFWD_CACHE_DIR"
 """The environment variable that names the directory."""
 
-_START = b"ffwdZ" + struct.pack("<H", 1)
+_START = b"ffwdZ" + struct.pack("<H", 2)
 _HEADER = len(_START) + 32 + 8
 _MAX_BYTES = 256 << 20
+_BETWEEN_NAMES = "\0"
 _TOKEN_KINDS = list(TokenKind)
 _NUMBERS = {kind: number for number, kind in enumerate(_TOKEN_KINDS)}
 
@@ -122,6 +122,8 @@ def write_entry(
         return
     sealed = _START + key + struct.pack("<Q", len(payload)) + payload
     sealed += hashlib.sha256(sealed).digest()
+    import tempfile  # Reading an entry does not need it.
+
     path = _path(folder, key)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -164,10 +166,15 @@ def _payload(parts: TokenizerParts, findings: Sequence[Finding]) -> bytes | None
         for i, (data, text) in enumerate(zip(parts.tokens, texts, strict=True))
         if data != text
     }
+    apart = [(i, name) for i, name in enumerate(parts.names) if not _is_plain(name)]
+    names = list(parts.names)
+    for i, _ in apart:
+        names[i] = ""
     settings = {
         "kind": parts.kind,
         "size": size,
         "tokens": list(other.items()),
+        "names": apart,
         "special_ids": list(parts.special_ids),
         "special_tokens": asdict(parts.special_tokens),
         "eos_token_ids": list(parts.eos_token_ids),
@@ -186,7 +193,7 @@ def _payload(parts: TokenizerParts, findings: Sequence[Finding]) -> bytes | None
     }
     sections = [
         json.dumps(settings).encode(),
-        json.dumps(list(parts.names), ensure_ascii=False).encode(errors="surrogatepass"),
+        _BETWEEN_NAMES.join(cast(list[str], names)).encode(errors="surrogatepass"),
         bytes(map(_NUMBERS.__getitem__, parts.kinds)),
         model,
     ]
@@ -207,10 +214,9 @@ def _parse(payload: bytes, source: str) -> Entry:
     size = _integer(settings["size"], MAX_WIDTH + 1)
     model = BpeModel.load(sections[3])
 
-    names = json.loads(sections[1].decode(errors="surrogatepass"))
-    if not isinstance(names, list) or not set(map(type, names)) <= {str, type(None)}:
-        raise TypeError("its names are no list of texts")
-    kinds = [_TOKEN_KINDS[number] for number in sections[2]]
+    names: list[str | None] = []
+    names += sections[1].decode(errors="surrogatepass").split(_BETWEEN_NAMES)
+    kinds = list(map(_TOKEN_KINDS.__getitem__, sections[2]))
     tokens = model.texts(size)
     for token_id, text in settings["tokens"]:
         tokens[_integer(token_id, size)] = (
@@ -218,6 +224,8 @@ def _parse(payload: bytes, source: str) -> Entry:
         )
     if not len(names) == len(kinds) == size:
         raise ValueError("it has another number of names or kinds")
+    for token_id, name in settings["names"]:
+        names[_integer(token_id, size)] = None if name is None else _text(name)
 
     def ids(name: str) -> list[int]:
         return [_integer(i, size) for i in settings[name]]
@@ -257,6 +265,10 @@ def _parse(payload: bytes, source: str) -> Entry:
         for name, message, found in settings["findings"]
     ]
     return parts, findings
+
+
+def _is_plain(name: str | None) -> bool:
+    return name is not None and _BETWEEN_NAMES not in name
 
 
 def _special_tokens(stated: Mapping[str, Any], size: int) -> SpecialTokens:

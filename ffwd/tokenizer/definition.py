@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.parts import BpeParts
@@ -14,12 +14,31 @@ Kind = Literal["huggingface", "tiktoken", "sentencepiece", "tekken", "gguf"]
 
 KINDS: tuple[Kind, ...] = ("huggingface", "tiktoken", "sentencepiece", "tekken", "gguf")
 
+
+def check_kind(kind: Kind | None) -> None:
+    """Raise `ValueError` for another kind."""
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
+
+
 Model = Literal["bpe", "unigram", "wordpiece", "wordlevel"]
 """By which algorithm it encodes."""
 
 Special = str | Iterable[str]
 """What the name of a special token in a text is: "text", "forbidden", "allowed", or the names of
 those that are found while the others are text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """The options with which a source is read."""
+
+    kind: Kind | None = None
+    pattern: str | None = None
+    special_tokens: Mapping[str, int] | None = None
+    encodings: Mapping[str, str] | None = None
+    pre: str | None = None
+    hub: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Library(Protocol):

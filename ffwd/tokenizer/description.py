@@ -1,4 +1,4 @@
-"""The kind and size of a tokenizer, without loading it."""
+"""`info`: the kind and size of a tokenizer, without loading it."""
 
 import os
 from collections.abc import Mapping
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ffwd.tokenizer.configuration import is_integer
-from ffwd.tokenizer.definition import Kind
-from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in
+from ffwd.tokenizer.definition import Kind, check_kind
+from ffwd.tokenizer.detect import Found, detect_bytes, detect_file, file_in, path_of
 from ffwd.tokenizer.errors import CorruptTokenizerError, TokenizerNotFoundError
 from ffwd.tokenizer.foreign import inner_tokenizer
+from ffwd.tokenizer.hub import hub_options
 from ffwd.tokenizer.ranks.openai import encoding_name
 from ffwd.tokenizer.sentencepiece.model import count_pieces
 
@@ -31,6 +32,39 @@ class TokenizerInfo:
     """Its file."""
     size_bytes: int | None = None
     """The size of its file."""
+
+
+def info(
+    source: Any,
+    *,
+    kind: Kind | None = None,
+    encodings: Mapping[str, str] | None = None,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    local_files_only: bool = False,
+) -> TokenizerInfo:
+    """Return the kind and the number of ids of a tokenizer, without loading it.
+
+    The parameters and errors are those of `load`. Nothing is built: only the header of a GGUF is
+    read, or the file in another format, and an encoding of tiktoken is not downloaded. (The small
+    files of a model on a hub are.)
+    """
+    check_kind(kind)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return contents_info(bytes(source), kind)
+    path = path_of(source)
+    if path is not None:
+        return file_info(path, kind)
+    if not isinstance(source, str):
+        return object_info(source, kind)
+    known = encoding_info(source, encodings) if kind in (None, "tiktoken") else None
+    if known is not None:
+        return known
+    from ffwd.tokenizer.reading import fetched  # The readers, of which nothing else is needed.
+
+    hub = hub_options(revision, token, cache_dir, local_files_only=local_files_only)
+    return replace(file_info(fetched(source, kind, hub), kind), source=source)
 
 
 def file_info(path: Path, kind: Kind | None) -> TokenizerInfo:

@@ -1,6 +1,7 @@
 """Detection of a file's format from its contents; its name does not matter."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,6 @@ from ffwd.tokenizer.errors import (
     TokenizerNotFoundError,
     UnsupportedTokenizerError,
 )
-from ffwd.tokenizer.ranks.read import is_rank_line
-from ffwd.tokenizer.sentencepiece.model import begins_like_sentencepiece
 
 MAX_BYTES = 1 << 29
 """Files that are larger are not read as a whole: a GGUF, of which only the header is, may be."""
@@ -51,6 +50,16 @@ class Found:
     """Its contents; empty for the path of a GGUF, of which its reader reads what it needs."""
     value: Any = None
     """The value of a JSON file."""
+
+
+def path_of(source: Any) -> Path | None:
+    """Return the path that a source is; a text is one if such a file or directory exists."""
+    if isinstance(source, os.PathLike):
+        return Path(source)
+    if not isinstance(source, str) or "\0" in source:
+        return None
+    expanded = os.path.expanduser(source)
+    return Path(expanded) if os.path.exists(expanded) else None
 
 
 def detect_file(path: Path, *, kind: Kind | None = None) -> Found:
@@ -90,6 +99,10 @@ def detect_bytes(
         return Found(
             kind=kind or _kind_of_json(value, name), name=name, path=path, data=text, value=value
         )
+    # The readers are imported where one is needed: not for the file of a cached tokenizer.
+    from ffwd.tokenizer.ranks.read import is_rank_line
+    from ffwd.tokenizer.sentencepiece.model import begins_like_sentencepiece
+
     first_line = text.split(b"\n", 1)[0]
     if is_rank_line(first_line):
         return Found(kind="tiktoken", name=name, path=path, data=text)

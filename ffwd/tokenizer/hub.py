@@ -24,6 +24,23 @@ _FILES = (
 """No weights, and so no GGUF either."""
 
 
+def hub_options(
+    revision: str | None,
+    token: str | bool | None,
+    cache_dir: str | os.PathLike[str] | None,
+    *,
+    local_files_only: bool,
+) -> dict[str, Any]:
+    """Return the options that are given, by their names in `fetch`."""
+    given = {
+        "revision": revision,
+        "token": token,
+        "cache_dir": cache_dir,
+        "local_files_only": local_files_only or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def fetch(name: str, *, options: Mapping[str, Any]) -> Path:
     """Return the folder in the cache with the tokenizer of a model.
 

@@ -1,10 +1,12 @@
 """The arguments of the native `Bpe`, as the readers of the formats provide them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ffwd._native import BpeModel
-from ffwd.tokenizer.kinds import AddedToken
+
+if TYPE_CHECKING:
+    from ffwd.tokenizer.kinds import AddedToken
 
 Stage = Mapping[str, Any]
 """One step of a pre-tokenizer, as a tokenizer.json writes it."""
@@ -31,7 +33,7 @@ class BpeParts(TypedDict, total=False):
     vocab_size: int | None
 
 
-def found_token(token_id: int, added: AddedToken, *, text: bool) -> FoundToken:
+def found_token(token_id: int, added: "AddedToken", *, text: bool) -> FoundToken:
     """Return an added token; `text`: it is found in every text, whatever the policy is."""
     flags = {
         "text": text,

@@ -1,8 +1,10 @@
 """The token table: the bytes and the kind of each token id."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import compress, count, repeat
+from operator import is_, is_not
 from typing import Any
 
 from ffwd._native import VocabularyError
@@ -54,17 +56,15 @@ class TokenTable:
             raise VocabularyError(
                 f"{len(self.tokens)} tokens but {len(self.kinds)} kinds: there must be one per id"
             )
-        text = TokenKind.TEXT
-        has_bytes = [token is not None for token in self.tokens]
-        is_text = [kind is text for kind in self.kinds]
+        has_bytes = list(map(is_not, self.tokens, repeat(None)))
+        is_text = list(map(is_, self.kinds, repeat(TokenKind.TEXT)))
         if has_bytes != is_text:
             wrong = [i for i, (a, b) in enumerate(zip(has_bytes, is_text, strict=True)) if a != b]
             raise VocabularyError(
                 f"bytes and kind disagree for token ids {shown(wrong)}: "
                 "a token has bytes exactly when its kind is TEXT"
             )
-        end = TokenKind.EOS
-        ends = [i for i, kind in enumerate(self.kinds) if kind is end]
+        ends = list(compress(count(), map(is_, self.kinds, repeat(TokenKind.EOS))))
         if not ends or tuple(ends) != self.eos_token_ids:
             raise VocabularyError(
                 f"eos_token_ids is {shown(self.eos_token_ids)}, "
@@ -82,6 +82,11 @@ def shown(token_ids: list[int] | tuple[int, ...], most: int = 8) -> str:
     head = ", ".join(str(i) for i in token_ids[:most])
     rest = len(token_ids) - most
     return f"[{head}, and {rest} more]" if rest > 0 else f"[{head}]"
+
+
+def other_than_text(kinds: Sequence[TokenKind]) -> Iterator[int]:
+    """Return the ids of the tokens that are no text."""
+    return compress(count(), map(is_not, kinds, repeat(TokenKind.TEXT)))
 
 
 def make_table(
@@ -105,10 +110,9 @@ def make_table(
             f"token ids are {shown(lost)}; pass the width of the logits as vocab_size"
         )
     padding = max(0, width - size)
-    row: list[bytes | None] = [
-        data if kind is text else None for data, kind in zip(tokens[:width], kinds, strict=False)
-    ]
-    row += [None] * padding
+    row = [*tokens[:width], *[None] * padding]
+    for i in other_than_text(kinds[:width]):
+        row[i] = None
     row_kinds = [*kinds[:width], *[TokenKind.PADDING] * padding]
     outside = [i for i in eos_token_ids if not 0 <= i < width]
     if outside:

@@ -22,6 +22,7 @@ from ffwd.tokenizer.table import (
     control_names,
     is_utf8,
     make_table,
+    other_than_text,
     refuse_end_that_is_text,
     shown,
 )
@@ -402,9 +403,7 @@ class Tokenizer:
                 refuse_end_that_is_text(token_id, data, encode)
         bpe = self._parts.bpe
         exact = bpe is not None and bpe.exact
-        text = TokenKind.TEXT
-        others = (i for i, kind in enumerate(table.kinds) if kind is not text)
-        names = {i: self._names[i] for i in others if i < len(self._names)}
+        names = {i: self._names[i] for i in other_than_text(table.kinds) if i < len(self._names)}
         return Vocabulary(
             table.tokens,
             eos_token_ids=table.eos_token_ids,

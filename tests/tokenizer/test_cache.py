@@ -101,6 +101,27 @@ def test_a_real_tokenizer_is_the_same(
     assert_same(plain, load(path, eos_token_ids=ends, cache=tmp_path / "cache"))
 
 
+def test_names_apart_are_kept(tmp_path: Path) -> None:
+    """Those with the separator of names in them, and ids without a token."""
+    ranks = tmp_path / "ranks.tiktoken"
+    ranks.write_bytes(b"".join(b64encode(bytes([b])) + b" %d\n" % b for b in range(256)))
+
+    def read() -> Tokenizer:
+        return load(
+            ranks,
+            pattern=r"\S+|\s+",
+            special_tokens={"nul\0": 256, "\0\0": 259},
+            eos_token_ids=[259],
+            cache=tmp_path / "cache",
+        )
+
+    plain = read()
+    names = [plain.id_to_token(i) for i in (0, 256, 257, 259)]
+    assert names == ["\0", "nul\0", None, "\0\0"]
+    assert len(entries(tmp_path / "cache")) == 1
+    assert_same(plain, read())
+
+
 def test_ranks_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "some.tiktoken"
     texts = [bytes([byte]) for byte in range(256)] + [b"ab", b" a", b"abba"]

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::merge_rules::find_splits;
 use super::merging::{merge_symbols, Merge, Symbol};
@@ -80,19 +80,17 @@ impl BpeTable {
         by_length: Vec<TokenId>,
         spec: &BpeSpec,
     ) -> Self {
-        let reachable = |token| splits.is_reachable(token);
+        let is_reachable: Vec<bool> =
+            (0..texts.width() as u32).map(|id| splits.is_reachable(TokenId(id))).collect();
+        let reachable = |token: TokenId| is_reachable[token.index()];
+        each_prefix(&texts, sorted, reachable, |token, prefix| {
+            if reachable(token) {
+                splits.set_shorter(token, prefix);
+            }
+        });
         let entries: Vec<TrieText<'_>> =
             sorted.iter().map(|&token| (texts.get(token), token, reachable(token))).collect();
         let trie = Trie::from_sorted(&entries);
-        let mut shorter = Vec::with_capacity(sorted.len());
-        each_prefix(&texts, sorted, reachable, |token, prefix| {
-            if reachable(token) {
-                shorter.push((token, prefix));
-            }
-        });
-        for (token, prefix) in shorter {
-            splits.set_shorter(token, prefix);
-        }
         Self::of_parts(texts, splits, pairs, trie, FxHashMap::default(), by_length, spec)
     }
 
@@ -349,6 +347,18 @@ impl BpeTable {
         } else {
             node.reachable_token()
         }
+    }
+
+    /// The tokens that [`Self::whole_piece`] gives for their own texts, by their ids.
+    pub(crate) fn whole_piece_tokens(&self) -> Vec<TokenId> {
+        let hidden: FxHashSet<TokenId> = self.same.values().flatten().copied().collect();
+        let is_whole = |token: &TokenId| {
+            !self.text(*token).is_empty()
+                && (self.whole_pieces || self.is_reachable(*token))
+                && !self.is_byte_fallback(*token)
+                && !hidden.contains(token)
+        };
+        (0..self.width() as u32).map(TokenId).filter(is_whole).collect()
     }
 
     /// The longest reachable token that a piece begins with; and the token that is all of it, if

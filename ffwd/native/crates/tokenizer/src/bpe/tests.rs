@@ -155,6 +155,21 @@ proptest! {
     }
 
     #[test]
+    fn the_tokens_of_whole_pieces_are_those_that_are_looked_up(
+        mut spec in any_spec(),
+        whole_pieces: bool,
+    ) {
+        spec.whole_pieces = whole_pieces;
+        let table = BpeTable::new(spec)?;
+        let tokens = (0..table.width() as u32).map(TokenId);
+        let is_found = |&token: &TokenId| {
+            let text = table.text(token);
+            !text.is_empty() && table.whole_piece(text) == Some(token)
+        };
+        prop_assert_eq!(table.whole_piece_tokens(), tokens.filter(is_found).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn splits_are_the_same_by_pairs_and_by_merging(spec in any_spec()) {
         let (table, slow) = (BpeTable::new(spec.clone())?, BpeTable::new_by_merging(&spec)?);
         prop_assert_eq!(table.width(), slow.width());

@@ -121,7 +121,7 @@ impl Texts {
         self.offsets.len() - 1
     }
 
-    pub fn tokens(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
+    pub fn tokens(&self) -> impl Iterator<Item = (TokenId, &[u8])> + Clone {
         (0..self.width() as u32)
             .map(|id| (TokenId(id), self.get(TokenId(id))))
             .filter(|(_, text)| !text.is_empty())

@@ -21,7 +21,9 @@ const BASE_SHIFT: u32 = 33;
 /// The size of a block of places. A child lies in the block of its parent's base.
 const BLOCK: usize = 256;
 /// How many blocks are searched for room before a new one is begun.
-const OPEN_BLOCKS: usize = 12;
+const OPEN_BLOCKS: usize = 2;
+/// About as many as a vocabulary's texts take, so that the nodes are seldom moved.
+const PLACES_OF_A_TEXT: usize = 2;
 
 impl PackedNode {
     #[inline]
@@ -192,7 +194,8 @@ impl Builder {
     fn place_all(&mut self, entries: &[TrieText<'_>]) {
         // Only the root's slot of the first block is used, which no byte leads to: a node without
         // children has its base there and finds none.
-        self.nodes = vec![PackedNode(0); BLOCK];
+        self.nodes = Vec::with_capacity(BLOCK + PLACES_OF_A_TEXT * entries.len());
+        self.nodes.resize(BLOCK, PackedNode(0));
         // The place of a node, the entries that go through it, and how long its text is.
         let mut pending = VecDeque::from([(0, 0, entries.len(), 0)]);
         let mut children: Vec<(usize, usize)> = Vec::new();

@@ -71,12 +71,12 @@ impl Tokenizer {
             }
             return;
         }
-        let mut cache = self.caches.borrow(text.len());
+        let (pieces, mut cache) = (self.pieces(), self.caches.borrow(text.len()));
         let mut recent = Recent::new(text.len());
         for piece in splitter.pieces(text) {
             let (start, end) = (piece.start, piece.end);
             cache.encode(text, start, end, out, |out| {
-                match self.pieces.get(&self.table, text, start, end) {
+                match pieces.get(&self.table, text, start, end) {
                     Some(token) => out.push(token),
                     None => recent.encode(text, start, end, out, |piece, out| {
                         self.table.encode_piece(piece, out);
@@ -128,13 +128,13 @@ impl Tokenizer {
             return ControlFlow::Break(());
         }
         let mut scratch = Vec::new();
-        let mut cache = self.caches.borrow(text.len());
+        let (pieces, mut cache) = (self.pieces(), self.caches.borrow(text.len()));
         let mut recent = Recent::new(text.len());
         for piece in self.splitter(options.part.pretokenize).pieces(text) {
             let (start, end) = (piece.start, piece.end);
             *count += if options.method == Method::Backtracking {
                 cache.count(text, start, end, &mut scratch, |out| {
-                    match self.pieces.get(&self.table, text, start, end) {
+                    match pieces.get(&self.table, text, start, end) {
                         Some(token) => {
                             out.push(token);
                             1
@@ -160,7 +160,7 @@ impl Tokenizer {
     /// How many tokens a piece of a text has.
     #[inline]
     pub(super) fn count_piece(&self, text: &[u8], start: usize, end: usize) -> usize {
-        match self.pieces.get(&self.table, text, start, end) {
+        match self.pieces().get(&self.table, text, start, end) {
             Some(_) => 1,
             None => self.table.count_piece(&text[start..end]),
         }

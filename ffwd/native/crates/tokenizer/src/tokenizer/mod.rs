@@ -34,7 +34,7 @@ mod test_texts;
 mod tests;
 mod unused;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::bpe::BpeTable;
 use crate::pretokenizer::{Boundaries, PreTokenizer, StageSpec};
@@ -82,7 +82,8 @@ pub struct TokenizerParts {
 /// A tokenizer: from text to tokens and back.
 pub struct Tokenizer {
     table: Arc<BpeTable>,
-    pieces: PieceMap,
+    /// Made when a text is first encoded.
+    pieces: OnceLock<PieceMap>,
     caches: PieceCaches,
     pretokenizer: PreTokenizer,
     /// The replacement of a disabled pre-tokenizer: it never splits.
@@ -116,7 +117,7 @@ impl Tokenizer {
             limits.push(TEXT_TOKENS.into());
         }
         Ok(Self {
-            pieces: PieceMap::new(&parts.table),
+            pieces: OnceLock::new(),
             caches: PieceCaches::default(),
             table: parts.table,
             pretokenizer,
@@ -177,7 +178,12 @@ impl Tokenizer {
 
     /// About how many bytes of memory the tokenizer holds.
     pub fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.pieces.memory_bytes() + self.caches.memory_bytes()
+        let pieces = self.pieces.get().map_or(0, PieceMap::memory_bytes);
+        self.table.memory_bytes() + pieces + self.caches.memory_bytes()
+    }
+
+    fn pieces(&self) -> &PieceMap {
+        self.pieces.get_or_init(|| PieceMap::new(&self.table))
     }
 
     /// Rejects a text with a byte that no token has.

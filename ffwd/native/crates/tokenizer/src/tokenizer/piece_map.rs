@@ -36,34 +36,30 @@ pub(super) struct PieceMap {
 impl PieceMap {
     /// All texts that the table encodes as one token.
     pub fn new(table: &BpeTable) -> Self {
-        let is_piece = |id: &u32| {
-            let text = table.text(TokenId(*id));
-            !text.is_empty() && table.whole_piece(text) == Some(TokenId(*id))
-        };
-        let tokens: Vec<u32> = (0..table.width() as u32).filter(is_piece).collect();
-        let is_short = |id: &&u32| table.text(TokenId(**id)).len() < SHORT;
+        let tokens = table.whole_piece_tokens();
+        let is_short = |token: &&TokenId| table.text(**token).len() < SHORT;
         let short = tokens.iter().filter(is_short).count();
         let long = tokens.len() - short;
         let mut map = Self {
             short: vec![ShortSlot { key: 0, token: NONE }; capacity(short)],
             long: vec![LongSlot { tag: 0, token: NONE }; capacity(long)],
         };
-        for id in tokens {
-            let text = table.text(TokenId(id));
+        for token in tokens {
+            let text = table.text(token);
             if text.len() < SHORT {
                 let key = short_key(text, 0, text.len());
                 let mut place = short_hash(key) as usize & (map.short.len() - 1);
                 while map.short[place].token != NONE {
                     place = (place + 1) & (map.short.len() - 1);
                 }
-                map.short[place] = ShortSlot { key, token: id };
+                map.short[place] = ShortSlot { key, token: token.0 };
             } else {
                 let hash = long_hash(text);
                 let mut place = hash as usize & (map.long.len() - 1);
                 while map.long[place].token != NONE {
                     place = (place + 1) & (map.long.len() - 1);
                 }
-                map.long[place] = LongSlot { tag: (hash >> 32) as u32, token: id };
+                map.long[place] = LongSlot { tag: (hash >> 32) as u32, token: token.0 };
             }
         }
         map

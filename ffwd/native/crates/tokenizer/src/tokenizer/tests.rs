@@ -409,3 +409,20 @@ fn tokens_that_no_text_has() {
     let uncut = tokenizer(parts(ranked(&tokens), Vec::new())).unused_tokens();
     assert_eq!(uncut.unreachable, ids(&[260, 261]));
 }
+
+#[test]
+fn a_token_that_is_one_piece_is_the_encoding_of_its_text() {
+    for (name, _, tokenizer) in kinds() {
+        let table = tokenizer.table();
+        let tokens = (0..table.width() as u32).map(TokenId);
+        let mut found = 0;
+        for token in tokens.filter(|&token| table.is_reachable(token)) {
+            let Ok(text) = std::str::from_utf8(table.text(token)) else { continue };
+            if !table.is_byte_fallback(token) && tokenizer.is_one_piece(text) {
+                assert!(tokenizer.is_written("", text, ""), "{name}: {text:?}");
+                found += 1;
+            }
+        }
+        assert!(found > 20, "{name}: {found}");
+    }
+}

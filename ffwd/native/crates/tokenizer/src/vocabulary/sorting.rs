@@ -25,12 +25,27 @@ pub(crate) fn sorted_by_text<'t>(
 
 /// Returns tokens from the shortest to the longest, and those of one length by their ids.
 pub(crate) fn sorted_by_length<'t>(
-    tokens: impl Iterator<Item = TokenId>,
+    tokens: impl Iterator<Item = TokenId> + Clone,
     text: impl Fn(TokenId) -> &'t [u8],
 ) -> Vec<TokenId> {
-    let mut keys: Vec<(usize, TokenId)> = tokens.map(|token| (text(token).len(), token)).collect();
-    keys.sort_unstable();
-    keys.into_iter().map(|(_, token)| token).collect()
+    let mut starts = vec![0];
+    for token in tokens.clone() {
+        let length = text(token).len();
+        if starts.len() < length + 2 {
+            starts.resize(length + 2, 0);
+        }
+        starts[length + 1] += 1;
+    }
+    for length in 1..starts.len() {
+        starts[length] += starts[length - 1];
+    }
+    let mut sorted = vec![TokenId(0); starts.last().copied().unwrap_or(0)];
+    for token in tokens {
+        let place = &mut starts[text(token).len()];
+        sorted[*place] = token;
+        *place += 1;
+    }
+    sorted
 }
 
 #[cfg(test)]
