@@ -34,7 +34,7 @@ ARRIVALS = (
     Symbol(
         "sglang.srt.constrained.grammar_manager",
         "GrammarManager.get_ready_grammar_requests",
-        "called with another interval",
+        "called with another interval, and only what is ready",
         ("27dcbdc7bb67",),
     ),
 )

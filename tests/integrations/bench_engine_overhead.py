@@ -251,6 +251,7 @@ class SglangBackend:
 
     def request(self, document: Document) -> Any:
         request = self.new(document)
+        self._scheduler.running.count = 0
         self._scheduler.admit([request])
         return None if request.finished() else request
 

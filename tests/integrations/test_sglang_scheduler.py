@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 pytestmark = pytest.mark.engine
 pytest.importorskip("sglang")
 
+import torch.distributed as dist
+from sglang.srt.constrained import grammar_manager
 from sglang.srt.constrained.base_grammar_backend import InvalidGrammarObject
 from sglang.srt.managers.schedule_batch import FINISH_ABORT, FINISH_MATCHED_TOKEN
 from sglangcases import DATE, HOSTILE, KINDS, PERSON, is_json
@@ -73,7 +77,10 @@ def test_grammars_are_compiled_once_and_cached(scheduler: SmallScheduler) -> Non
 def test_running_requests_do_not_wait_for_a_compilation(
     scheduler: SmallScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SGLang would look for as long as its interval says, which is for ever here."""
+    """SGLang would look for as long as its interval says, which is for ever here.
+
+    A scheduler that shares its queue with no other process does not even sleep.
+    """
     may_compile = Event()
     compile_it = FfwdGrammarBackend.dispatch_json
 
@@ -84,16 +91,61 @@ def test_running_requests_do_not_wait_for_a_compilation(
     monkeypatch.setattr(FfwdGrammarBackend, "dispatch_json", compile_later)
     manager = scheduler.manager
     request = scheduler.request("newcomer", json_schema=json.dumps(PERSON))
+    quick = scheduler.request("quick", regex="a+")
     assert manager.process_req_with_grammar(request)
+    looks = 0
     for batch in ("running_batch", "last_batch"):
-        with monkeypatch.context() as patch:
-            patch.setattr(manager, "SGLANG_GRAMMAR_POLL_INTERVAL", 1e9)
-            patch.setattr(manager.scheduler, batch, Running(31))
-            assert manager.get_ready_grammar_requests() == []
-            assert manager.SGLANG_GRAMMAR_POLL_INTERVAL == 1e9
+        for processes in (1, 2):
+            with monkeypatch.context() as patch:
+                patch.setattr(manager, "SGLANG_GRAMMAR_POLL_INTERVAL", 1e9)
+                patch.setattr(manager, "grammar_sync_size", processes)
+                patch.setattr(dist, "all_gather_object", gather_from_itself)
+                if processes == 1:
+                    awake = SimpleNamespace(perf_counter=time.perf_counter)
+                    patch.setattr(grammar_manager, "time", awake)
+                patch.setattr(manager.scheduler, batch, Running(31))
+                assert manager.get_ready_grammar_requests() == []
+                assert manager.SGLANG_GRAMMAR_POLL_INTERVAL == 1e9
+            looks += 1
+            assert manager.grammar_queue == [request]
+            assert request.grammar_wait_ct == looks
+    scheduler.running.count = 31
+    assert manager.process_req_with_grammar(quick)
+    quick.grammar.result(60)
+    assert manager.get_ready_grammar_requests() == [quick]
+    assert manager.grammar_queue == [request]
     may_compile.set()
+    scheduler.running.count = 0
     scheduler.run(scheduler.admit([]) or [request])
     assert is_json(PERSON, scheduler.text(request))
+
+
+def gather_from_itself(gathered: list[Any], sent: Any, **_: Any) -> None:
+    """`torch.distributed.all_gather_object` where all processes send the same."""
+    gathered[:] = [sent] * len(gathered)
+
+
+def test_a_grammar_that_is_never_ready_times_out(
+    scheduler: SmallScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After as many looks as SGLang says, whether or not requests are running."""
+    may_compile = Event()
+    monkeypatch.setattr(
+        FfwdGrammarBackend, "dispatch_json", lambda *_: may_compile.wait(60) and None
+    )
+    manager = scheduler.manager
+    monkeypatch.setattr(manager, "SGLANG_GRAMMAR_MAX_POLL_ITERATIONS", 3)
+    monkeypatch.setattr(manager, "SGLANG_GRAMMAR_POLL_INTERVAL", 1e-6)
+    for count in (0, 31):
+        scheduler.running.count = count
+        request = scheduler.request(f"{count}", json_schema=json.dumps({"const": count}))
+        assert manager.process_req_with_grammar(request)
+        assert manager.get_ready_grammar_requests() == []
+        assert manager.get_ready_grammar_requests() == []
+        assert manager.get_ready_grammar_requests() == [request]
+        request.update_finish_state(0)
+        assert "timed out" in abort_text(request)
+    may_compile.set()
 
 
 def test_a_refused_grammar_is_refused_again_from_the_cache(scheduler: SmallScheduler) -> None:
