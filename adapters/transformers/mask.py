@@ -1,6 +1,7 @@
 """Token bitmasks onto a tensor of scores, without a loop over the vocabulary."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,19 @@ class ScoreMask:
         self._vocab_size = vocabulary.vocab_size
         # The scores say on which device they are.
         self._staged = StagedBitmask(rows, self._vocab_size, torch.device("cpu"))
-        self._ended = np.zeros(self._staged.bits.shape[1], dtype=np.int32)
-        for token in vocabulary.eos_token_ids:
-            word, bit = divmod(token, _WORD_BITS)
-            self._ended.view(np.uint32)[word] |= np.uint32(1 << bit)
+        self._ends = vocabulary.eos_token_ids
         self._free: set[int] = set()
         self.rows = rows
         self._starved: list[int] | None = []
+
+    @cached_property
+    def _ended(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The mask of end tokens."""
+        row: np.ndarray[Any, np.dtype[np.int32]] = np.zeros_like(self._staged.bits[0])
+        for token in self._ends:
+            word, bit = divmod(token, _WORD_BITS)
+            row.view(np.uint32)[word] |= np.uint32(1 << bit)
+        return row
 
     def fill(self, matchers: Sequence[Matcher], rows: Sequence[int]) -> None:
         """Write each matcher's mask to its row, in parallel."""
@@ -150,7 +157,7 @@ class ScoreMask:
             staged.writable()[:] = self._staged.bits
             self._staged = staged
         count = scores.shape[0]
-        free = sorted(row for row in self._free if row < count)
+        free = sorted(row for row in self._free if row < count) if self._free else []
         if scores.requires_grad and torch.is_grad_enabled():
             # Not in place, so that a gradient goes through.
             bits = torch.from_numpy(self._staged.bits[:count]).to(scores.device)
@@ -163,7 +170,7 @@ class ScoreMask:
             masked = scores if in_place else scores.clone(memory_format=torch.contiguous_format)
             self._staged.apply(masked, rows)
             return masked
-        given = scores.detach()
+        given = scores.detach() if scores.requires_grad else scores
         if in_place:
             masked, source = given, None
         else:

@@ -91,7 +91,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         self._mask: ScoreMask | None = None
         self._in_place = in_place
         self._masses = masses
-        self._stats = GenerationStats()
+        self._calls = self._masks = self._nanoseconds = 0
 
     def __repr__(self) -> str:
         return f"GrammarLogitsProcessor({self._batch!r})"
@@ -99,7 +99,12 @@ class GrammarLogitsProcessor(LogitsProcessor):
     @property
     def stats(self) -> GenerationStats:
         """Counters since the prompt; `tokens` are those that the rows hold now."""
-        return self._stats
+        return GenerationStats(
+            forward_passes=self._calls,
+            tokens=sum(len(row.tokens) for row in self._rows.rows),
+            masks=self._masks,
+            mask_nanoseconds=self._nanoseconds,
+        )
 
     @property
     def log_masses(self) -> list[tuple[float, ...]]:
@@ -139,7 +144,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         rows = self._rows.rows
         if self._mask is None or self._rows.restarted:
             self._mask = ScoreMask(self._batch.vocabulary, len(rows))
-            self._stats = GenerationStats()
+            self._calls = self._masks = self._nanoseconds = 0
         masked = []
         for index, row in enumerate(rows):
             if row.refused is not None:
@@ -150,13 +155,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
                 masked.append(index)
         open_rows = self._narrowed(masked, self._mask) if self._narrow else masked
         self._mask.fill([rows[index].matcher for index in open_rows], open_rows)
-        before = self._stats
-        self._stats = GenerationStats(
-            forward_passes=before.forward_passes + 1,
-            tokens=sum(len(row.tokens) for row in rows),
-            masks=before.masks + len(masked),
-            mask_nanoseconds=before.mask_nanoseconds + time.perf_counter_ns() - started,
-        )
+        self._calls += 1
+        self._masks += len(masked)
+        self._nanoseconds += time.perf_counter_ns() - started
         total = log_total(scores) if self._masses else None
         result = self._mask.apply(scores, in_place=self._in_place)
         if total is not None:

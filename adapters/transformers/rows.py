@@ -9,7 +9,9 @@ take over from rows with the same prompt. Everything else is a new prompt.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
 
 from ffwd import CompiledGrammar, Matcher, Vocabulary, VocabularyError
@@ -68,6 +70,9 @@ class Row:
                 break
             self.accept(token)
 
+
+_Ids = np.ndarray[Any, np.dtype[np.int64]] | torch.Tensor
+"""Token ids of rows: an array in CPU memory, or a tensor of another device."""
 
 RECENT_TOKENS = 64
 """How many tokens of the prompt are asked what is canonical after it; a piece is seldom longer."""
@@ -186,7 +191,7 @@ class GrammarRows:
         self._groups: list[list[int]] = []
         self._group_of: list[int] = []
         self._prompt_length = 0
-        self._seen: torch.Tensor | None = None
+        self._seen: _Ids | None = None
         self.restarted = False
 
     def reset(self) -> None:
@@ -202,24 +207,23 @@ class GrammarRows:
 
         """
         self.restarted = False
-        if self._grew_by_one(input_ids):
-            for row, token in zip(self.rows, input_ids[:, -1].tolist(), strict=True):
+        # NumPy's views cost a third of torch's, which are half of this with one row.
+        ids: _Ids = input_ids.numpy() if input_ids.is_cpu else input_ids
+        if self._grew_by_one(ids):
+            for row, token in zip(self.rows, ids[:, -1].tolist(), strict=True):
                 row.accept(token)
-        elif not self._rearrange(input_ids):
+        elif not self._rearrange(ids):
             self._restart(input_ids)
         # A copy: the caller owns the tensor and may write into it.
-        self._seen = input_ids.clone()
+        self._seen = ids.copy() if isinstance(ids, np.ndarray) else ids.clone()
         self._check_refused(input_ids)
 
-    def _grew_by_one(self, input_ids: torch.Tensor) -> bool:
+    def _grew_by_one(self, ids: _Ids) -> bool:
         seen = self._seen
-        return (
-            seen is not None
-            and seen.device == input_ids.device
-            and seen.shape[0] == input_ids.shape[0]
-            and seen.shape[1] + 1 == input_ids.shape[1]
-            and torch.equal(seen, input_ids[:, :-1])
-        )
+        if seen is None:
+            return False
+        rows, length = ids.shape
+        return seen.shape == (rows, length - 1) and _equal(seen, ids[:, :-1])
 
     def _restart(self, input_ids: torch.Tensor) -> None:
         count, length = input_ids.shape
@@ -229,26 +233,27 @@ class GrammarRows:
         )
         self.rows = [Row(matcher) for matcher in matchers]
         self._prompt_length = length
-        same = (input_ids[1:] == input_ids[:-1]).all(dim=1).tolist()
+        prompts = [row.tobytes() for row in input_ids.numpy(force=True)]
         self._groups = []
         self._group_of = []
         for index in range(count):
-            if index and same[index - 1] and grammars[index] is grammars[index - 1]:
+            before = index - 1
+            if index and prompts[index] == prompts[before] and grammars[index] is grammars[before]:
                 self._groups[-1].append(index)
             else:
                 self._groups.append([index])
             self._group_of.append(len(self._groups) - 1)
         self.restarted = True
 
-    def _rearrange(self, input_ids: torch.Tensor) -> bool:
+    def _rearrange(self, ids: _Ids) -> bool:
         """Move the matchers to rows that come from earlier rows; False if they do not."""
         seen = self._seen
         prompt = self._prompt_length
-        if seen is None or seen.shape[0] != input_ids.shape[0] or input_ids.shape[1] <= prompt:
+        if seen is None or seen.shape[0] != ids.shape[0] or ids.shape[1] <= prompt:
             return False
-        if not torch.equal(seen[:, :prompt].to(input_ids.device), input_ids[:, :prompt]):
+        if not _equal(seen[:, :prompt], ids[:, :prompt]):
             return False
-        new = input_ids[:, prompt:].tolist()
+        new = ids[:, prompt:].tolist()
         old = seen[:, prompt:].tolist()
         sources: list[int] = []
         for index, tokens in enumerate(new):
@@ -286,6 +291,14 @@ class GrammarRows:
                 if text is None and bool((tail == row.refused).all()):
                     continue  # A row that a stopping criterion has ended is padded from there on.
             raise RefusedTokenError(row=group[0], token=row.refused, position=position, text=text)
+
+
+def _equal(seen: _Ids, ids: _Ids) -> bool:
+    """Return whether ids of one shape are equal; they may be on different devices."""
+    if isinstance(seen, np.ndarray) and isinstance(ids, np.ndarray):
+        return bool(seen.tobytes() == ids.tobytes())
+    here, there = torch.as_tensor(seen), torch.as_tensor(ids)
+    return torch.equal(here.to(there.device), there)
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
