@@ -28,7 +28,8 @@ def without_waiting(backend: type) -> Callable[[Callable[..., Any]], Callable[..
             if not isinstance(ours, backend) or not _is_running(self.scheduler):
                 return original(self)
             interval = self.SGLANG_GRAMMAR_POLL_INTERVAL
-            shown, hidden = self.grammar_queue, []
+            shown: list[Any] = self.grammar_queue
+            hidden: list[Any] = []
             if not _is_shared(self):
                 shown, hidden = _split(shown, self.SGLANG_GRAMMAR_MAX_POLL_ITERATIONS)
             self.grammar_queue = shown
