@@ -25,6 +25,8 @@ TEXTS = (
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa===========!!!!!!!!!!??",
 )
 
+TEXTS_OF_ONE_OR_TWO = ('{"x":"the same one"}', '{"y":"the same two"}')
+
 
 def bpe_of(name: str) -> Bpe:
     bpe = real_vocabulary(name).bpe
@@ -252,6 +254,73 @@ def test_canonical_masks_do_not_depend_on_earlier_ones(name: str) -> None:
                 assert matcher.accept_token(token)
                 if matcher.is_terminated():
                     break
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_forced_tokens_do_not_depend_on_earlier_ones(name: str) -> None:
+    """A text remembers what was forced a few tokens ago, until it is rolled back before that."""
+    vocabulary = real_vocabulary(name)
+    rng = random.Random(23)
+    names = ("kind_of_a_description", "place of birth")
+    item = {
+        "type": "object",
+        "properties": {name: {"enum": ["considerable", "constant as ever"]} for name in names},
+        "required": names,
+        "additionalProperties": False,
+    }
+    either = [
+        {**item, "properties": {f"{part}_description": {"const": 5}}, "required": []}
+        for part in ("long", "lone")
+    ]
+    remembered = rolled_back = 0
+    for asked in ({"type": "array", "items": item, "minItems": 2}, {"anyOf": either}):
+        spelled_out = ffwd.json_schema(asked, whitespace="compact")
+        used = ffwd.compile(spelled_out, vocabulary)
+        for look_ahead in (True, False):
+            matcher = used.matcher(canonical=True)
+            for _ in range(40):
+                fresh = ffwd.compile(spelled_out, vocabulary).matcher(canonical=True)
+                assert fresh.accept_tokens(matcher.tokens)
+                forced = matcher.fast_forward_tokens(look_ahead=look_ahead)
+                assert fresh.fast_forward_tokens(look_ahead=look_ahead) == forced
+                if rng.random() < 0.2 and matcher.num_tokens:
+                    matcher.rollback(rng.randint(1, min(6, matcher.num_tokens)))
+                    rolled_back += 1
+                elif len(forced) > 1 and rng.random() < 0.8:
+                    matcher = matcher.fork() if rng.random() < 0.3 else matcher
+                    assert matcher.accept_tokens(forced[: rng.randint(1, len(forced) - 1)])
+                    remembered += 1
+                else:
+                    assert matcher.accept_token(rng.choice(matcher.allowed_token_ids()))
+                    if matcher.is_terminated():
+                        matcher = used.matcher(canonical=True)
+    assert remembered > 20
+    assert rolled_back > 10
+
+
+def test_what_was_forced_is_forgotten_with_the_token_before_it() -> None:
+    """After `x` and after `y` the same tokens are forced at first, and then others."""
+    either = [
+        {
+            "type": "object",
+            "properties": {key: {"const": value}},
+            "required": [key],
+            "additionalProperties": False,
+        }
+        for key, value in (("x", "the same one"), ("y", "the same two"))
+    ]
+    grammar = ffwd.compile(
+        ffwd.json_schema({"anyOf": either}, whitespace="compact"), real_vocabulary("llama3")
+    )
+    one, two = (own("llama3", text.encode()) for text in TEXTS_OF_ONE_OR_TWO)
+    assert [a == b for a, b in zip(one, two, strict=True)].count(False) == 2
+    last = max(at for at, (a, b) in enumerate(zip(one, two, strict=True)) if a != b)
+    matcher = grammar.matcher()
+    assert matcher.accept_tokens(one[:2])
+    assert matcher.fast_forward_tokens() == one[2:]
+    matcher.rollback(1)
+    assert matcher.accept_tokens(two[1:last])
+    assert matcher.fast_forward_tokens() == two[last:]
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

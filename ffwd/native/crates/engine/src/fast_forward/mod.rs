@@ -173,6 +173,11 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
             compiled.counters.forced_hits.increment();
             return Ok(tokens.to_vec());
         }
+        if let Some(rest) = matcher.forced_rest(options.look_ahead) {
+            known.insert(key, &rest);
+            compiled.settle(&generation);
+            return Ok(rest.to_vec());
+        }
     }
     if is_open(matcher, canonicality, &key.1)? {
         return Ok(Vec::new());
@@ -196,6 +201,10 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     };
     if keeps {
         known.insert(key, &tokens);
+        // Limits of tokens may end a part of the text before all of them.
+        if tokens.len() > 1 && !matcher.is_bounded() && !automaton.has_limits() {
+            matcher.keep_forced(options.look_ahead, &tokens);
+        }
     }
     compiled.settle(&generation);
     Ok(tokens)

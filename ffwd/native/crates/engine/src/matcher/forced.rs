@@ -1,10 +1,13 @@
 //! The forced bytes, and the canonical tokens that can start them.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::Matcher;
 use ffwd_automaton::{goes_on_within, Automaton, EngineError, Result, StateId, Threads};
 use ffwd_tokenizer::canonical::Language;
+use ffwd_tokenizer::vocabulary::TokenId;
 
 /// Bytes that every continuation starts with.
 #[derive(Debug, Default)]
@@ -38,6 +41,47 @@ pub fn forced(
     }
     bytes.truncate(boundary.0);
     Ok(Forced { bytes, threads: boundary.1 })
+}
+
+/// Forced tokens that a text may go on with: those after the first few of them are forced, too.
+#[derive(Clone, Debug)]
+pub(super) struct ForcedAhead {
+    /// How many tokens come before them.
+    position: usize,
+    look_ahead: bool,
+    tokens: Arc<[TokenId]>,
+}
+
+impl ForcedAhead {
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.tokens)
+    }
+}
+
+impl Matcher {
+    /// Keeps what is forced here, for the next tokens of the text.
+    pub(crate) fn keep_forced(&self, look_ahead: bool, tokens: &[TokenId]) {
+        let Some(tracked) = &self.tracked else { return };
+        let position = self.tokens.len();
+        *tracked.ahead.lock() = Some(ForcedAhead { position, look_ahead, tokens: tokens.into() });
+    }
+
+    /// What is left of the tokens that [`Self::keep_forced`] has kept, if the text has gone on with
+    /// the first of them and anything is left.
+    ///
+    /// Every text from there on begins with all of them, so every text from here on begins with
+    /// the rest. After the last of them something else may be forced.
+    pub(crate) fn forced_rest(&self, look_ahead: bool) -> Option<Arc<[TokenId]>> {
+        let ahead = self.tracked.as_ref()?.ahead.lock();
+        let ahead = ahead.as_ref().filter(|ahead| ahead.look_ahead == look_ahead)?;
+        let since = self.tokens.get(ahead.position..)?;
+        let rest = ahead.tokens.strip_prefix(since)?;
+        (!rest.is_empty() && !since.is_empty()).then(|| rest.into())
+    }
 }
 
 /// The texts of a grammar.

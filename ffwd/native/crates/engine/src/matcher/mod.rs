@@ -34,6 +34,7 @@ pub use batch::{fill_bitmasks, Unfilled};
 pub use begin::Beginning;
 use budget::Budget;
 use events::Tracker;
+use forced::ForcedAhead;
 pub(crate) use forced::{forced, Forced, GrammarTexts};
 use history::History;
 pub use masks::ComputedMask;
@@ -163,6 +164,7 @@ pub struct Fallbacks {
 struct Tracked {
     trail: Mutex<Trail>,
     fallbacks: Mutex<Fallbacks>,
+    ahead: Mutex<Option<ForcedAhead>>,
 }
 
 impl Clone for Tracked {
@@ -170,6 +172,7 @@ impl Clone for Tracked {
         Self {
             trail: Mutex::new(self.trail.lock().clone()),
             fallbacks: Mutex::new(*self.fallbacks.lock()),
+            ahead: Mutex::new(self.ahead.lock().clone()),
         }
     }
 }
@@ -280,6 +283,7 @@ impl Matcher {
         let tracked = compiled.engine.canonicality().map(|canonicality| Tracked {
             trail: Mutex::new(Trail::new(canonicality.start())),
             fallbacks: Mutex::default(),
+            ahead: Mutex::default(),
         });
         let mut matcher = Self {
             tokens: Vec::new(),
@@ -667,11 +671,14 @@ impl Matcher {
 
     /// How many bytes of memory the matcher holds, without what it shares with others.
     pub fn memory_bytes(&self) -> usize {
-        let trail = |tracked: &Tracked| tracked.trail.lock().memory_bytes();
+        let tracked = |tracked: &Tracked| {
+            let ahead = tracked.ahead.lock().as_ref().map_or(0, ForcedAhead::memory_bytes);
+            tracked.trail.lock().memory_bytes() + ahead
+        };
         std::mem::size_of::<Self>()
             + self.tokens.capacity() * std::mem::size_of::<TokenId>()
             + self.history.lock().memory_bytes()
-            + self.tracked.as_ref().map_or(0, trail)
+            + self.tracked.as_ref().map_or(0, tracked)
             + self.events.as_ref().map_or(0, |events| events.memory_bytes())
     }
 

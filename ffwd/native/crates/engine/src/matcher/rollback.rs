@@ -158,6 +158,7 @@ impl Matcher {
         self.terminated = false;
         if let Some(tracked) = &mut self.tracked {
             tracked.trail.get_mut().shorten(length);
+            tracked.ahead.get_mut().take_if(|ahead| ahead.position() > length);
         }
     }
 }
