@@ -28,7 +28,9 @@ pub(crate) fn sorted_by_length<'t>(
     tokens: impl Iterator<Item = TokenId> + Clone,
     text: impl Fn(TokenId) -> &'t [u8],
 ) -> Vec<TokenId> {
-    let mut starts = vec![0];
+    // Few vocabularies have longer tokens.
+    let mut starts = Vec::with_capacity(128);
+    starts.push(0);
     for token in tokens.clone() {
         let length = text(token).len();
         if starts.len() < length + 2 {
