@@ -325,6 +325,9 @@ fn the_trail_is_the_same_however_it_was_walked() {
                 }
             }
             assert_eq!(*trail.after(&canonicality, &tokens), canonicality.after(&tokens), "{name}");
+            let mut anew = Trail::new(canonicality.start());
+            anew.after(&canonicality, &tokens);
+            assert_eq!(trail.strays(), anew.strays(), "{name}");
         }
         assert!(trail.strays() <= tokens.len());
     }
