@@ -13,6 +13,7 @@ from recordings import CONTROL, NASTY, generated, hostile
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 import ffwd.model
 from ffwd.cli.commands import group
@@ -124,12 +125,21 @@ def test_pointer_click_and_keys_show_what_was_allowed(browser, pages):
     assert browser.get_log("browser") == []
 
 
-def test_the_prompt_and_the_table_open(browser, pages):
-    opened(browser, pages["generated"])
+def unfolded(browser):
+    """Open all that is folded, and return the rows of the table.
+
+    The page makes the table when it hears that it is open, which is some time after the click.
+    """
     for summary in browser.find_elements(By.TAG_NAME, "summary"):
         summary.click()
+    found = (By.CSS_SELECTOR, "tbody tr")
+    return WebDriverWait(browser, 120, 0.02).until(lambda _: browser.find_elements(*found))
+
+
+def test_the_prompt_and_the_table_open(browser, pages):
+    opened(browser, pages["generated"])
+    rows = unfolded(browser)
     assert "AB> " in browser.find_element(By.CSS_SELECTOR, "details .text").text + " "
-    rows = browser.find_elements(By.CSS_SELECTOR, "tbody tr")
     assert len(rows) == len(generated().steps)
     assert rows[0].text.split()[2] == "healed"
 
@@ -143,8 +153,7 @@ def test_hostile_content_is_text(browser, pages):
     (place,) = (i for i, step in enumerate(recording.steps) if step.text == NASTY.encode())
     token(browser, place).click()
     assert NASTY in panel(browser)
-    for summary in browser.find_elements(By.TAG_NAME, "summary"):
-        summary.click()
+    assert len(unfolded(browser)) == len(recording.steps)
     assert not browser.find_elements(By.TAG_NAME, "img")
     assert len(browser.find_elements(By.TAG_NAME, "script")) == 2
     # An alert would have been an error here, and a refused script in the log.
