@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::token_set::{clear_bits, set_bits, Bitmap};
+use super::walk::sort;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::expr::lexeme::Ends;
 use ffwd_regular::expr::ByteSet;
@@ -108,7 +109,7 @@ fn rests_of(vocabulary: &Vocabulary, ends: &[(usize, TokenId)]) -> Arc<ByteTrie>
         (&text[text.len() - depth..], token)
     };
     let mut rests: Vec<(&[u8], TokenId)> = ends.iter().map(rest).collect();
-    rests.sort_unstable();
+    sort(&mut rests);
     Arc::new(ByteTrie::from_sorted(&rests))
 }
 

@@ -471,6 +471,22 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(11), cases: 200, ..Default::default() })]
+
+    #[test]
+    fn rests_are_sorted_by_bytes_and_then_by_token(
+        rests in prop::collection::vec((prop::collection::vec(0..2u8, 0..12), 0..4u32), 0..40),
+    ) {
+        let mut sorted: Vec<(&[u8], TokenId)> =
+            rests.iter().map(|(rest, token)| (&rest[..], TokenId(*token))).collect();
+        let mut expected = sorted.clone();
+        super::walk::sort(&mut sorted);
+        expected.sort();
+        prop_assert_eq!(sorted, expected);
+    }
+}
+
 #[test]
 fn slots_are_read_while_they_are_set() {
     let slots: Slots<u64> = Slots::default();

@@ -277,20 +277,28 @@ impl<'t> Runs<'t> {
     }
 }
 
-/// Sorts rests. Usually the first few bytes, which are stored inline, decide the order.
-fn sort(rests: &mut [(&[u8], TokenId)]) {
-    let first_bytes = |rest: &[u8]| {
-        let mut bytes = [0; 8];
+/// Sorts rests. Usually the first eight bytes, the length and the token decide, in one comparison.
+pub(super) fn sort(rests: &mut [(&[u8], TokenId)]) {
+    let key = |rest: &[u8], token: TokenId| {
+        let mut first = [0; 8];
         let length = rest.len().min(8);
-        bytes[..length].copy_from_slice(&rest[..length]);
-        u64::from_be_bytes(bytes)
+        first[..length].copy_from_slice(&rest[..length]);
+        // A rest that ends is before one that goes on with zeros.
+        let length = rest.len().min(9) as u128;
+        u128::from(u64::from_be_bytes(first)) << 64 | length << 32 | u128::from(token.0)
     };
-    let mut keyed: Vec<(u64, &[u8], TokenId)> =
-        rests.iter().map(|&(rest, token)| (first_bytes(rest), rest, token)).collect();
+    let mut keyed: Vec<(u128, &[u8])> =
+        rests.iter().map(|&(rest, token)| (key(rest, token), rest)).collect();
     // Several runs that are sorted already.
-    keyed.sort();
-    for (place, (_, rest, token)) in rests.iter_mut().zip(keyed) {
-        *place = (rest, token);
+    keyed.sort_by(|(a, left), (b, right)| {
+        // Of equal text among these bytes, both have more, or neither has.
+        match a >> 32 == b >> 32 && left.len() > 8 {
+            true => left.cmp(right).then(a.cmp(b)),
+            false => a.cmp(b),
+        }
+    });
+    for (place, (key, rest)) in rests.iter_mut().zip(keyed) {
+        *place = (rest, TokenId(key as u32));
     }
 }
 
