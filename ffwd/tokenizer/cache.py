@@ -23,6 +23,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -43,12 +44,14 @@ _LOGGER = logging.getLogger(__name__)
 VARIABLE = "FFWD_CACHE_DIR"
 """The environment variable that names the directory."""
 
-_START = b"ffwdZ" + struct.pack("<H", 2)
+_START = b"ffwdZ" + struct.pack("<H", 3)
 _HEADER = len(_START) + 32 + 8
 _MAX_BYTES = 256 << 20
 _BETWEEN_NAMES = "\0"
 _TOKEN_KINDS = list(TokenKind)
 _NUMBERS = {kind: number for number, kind in enumerate(_TOKEN_KINDS)}
+_NOT_TEXT = re.compile(b"[^" + re.escape(bytes([_NUMBERS[TokenKind.TEXT]])) + b"]")
+"""Almost all tokens are text, and a search finds the others sooner than a loop."""
 
 BESIDE = (
     "tokenizer_config.json",
@@ -143,15 +146,16 @@ def _path(folder: Path, key: bytes) -> Path:
     return folder / f"tokenizer-{key.hex()}.ffwd"
 
 
-def _unsealed(data: bytes, key: bytes) -> bytes:
+def _unsealed(data: bytes, key: bytes) -> memoryview:
     if len(data) < _HEADER + 32 or not data.startswith(_START + key):
         raise ValueError("it has another format, or another key")
     (length,) = struct.unpack_from("<Q", data, _HEADER - 8)
     if length != len(data) - _HEADER - 32:
         raise ValueError("it ends too early, or goes on too long")
-    if hashlib.sha256(memoryview(data)[:-32]).digest() != data[-32:]:
+    view = memoryview(data)
+    if hashlib.sha256(view[:-32]).digest() != data[-32:]:
         raise ValueError("its checksum differs")
-    return data[_HEADER:-32]
+    return view[_HEADER:-32]
 
 
 def _payload(parts: TokenizerParts, findings: Sequence[Finding]) -> bytes | None:
@@ -201,7 +205,7 @@ def _payload(parts: TokenizerParts, findings: Sequence[Finding]) -> bytes | None
     return b"".join([lengths, *sections])
 
 
-def _parse(payload: bytes, source: str) -> Entry:
+def _parse(payload: memoryview, source: str) -> Entry:
     lengths = struct.unpack_from("<4Q", payload)
     if sum(lengths) != len(payload) - 32:
         raise ValueError("its sections do not fit")
@@ -210,13 +214,15 @@ def _parse(payload: bytes, source: str) -> Entry:
     for length in lengths:
         sections.append(payload[start : start + length])
         start += length
-    settings = json.loads(sections[0])
+    settings = json.loads(bytes(sections[0]))
     size = _integer(settings["size"], MAX_WIDTH + 1)
-    model = BpeModel.load(sections[3])
+    model = BpeModel.load(bytes(sections[3]))
 
     names: list[str | None] = []
-    names += sections[1].decode(errors="surrogatepass").split(_BETWEEN_NAMES)
-    kinds = list(map(_TOKEN_KINDS.__getitem__, sections[2]))
+    names += str(sections[1], "utf-8", "surrogatepass").split(_BETWEEN_NAMES)
+    kinds = [TokenKind.TEXT] * len(sections[2])
+    for other in _NOT_TEXT.finditer(sections[2]):
+        kinds[other.start()] = _TOKEN_KINDS[sections[2][other.start()]]
     tokens = model.texts(size)
     for token_id, text in settings["tokens"]:
         tokens[_integer(token_id, size)] = (

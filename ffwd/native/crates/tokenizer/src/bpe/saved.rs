@@ -8,15 +8,21 @@ use super::pair::may_follow;
 use super::pair_map::PairMap;
 use super::spec::{Base, BpeSpec, Merges, MAX_BYTES, MAX_IDS};
 use super::splits::{Splits, BASE, NEVER};
-use super::table::BpeTable;
+use super::table::{trie_texts, BpeTable};
 use super::texts::Texts;
+use super::trie::Trie;
 use crate::vocabulary::{sorted_by_length, sorted_by_text, TokenId};
 
-/// The numbers at the start: width, bytes of all texts, tokens, flags, and the first id of bytes
-/// without a token.
-const HEAD: usize = 5;
+/// The numbers at the start: width, bytes of all texts, tokens, flags, the first id of bytes
+/// without a token, and bases of the trie.
+const HEAD: usize = 6;
 const WHOLE_PIECES: u32 = 1;
 const NO_ID: u32 = u32::MAX;
+
+/// The most places of a saved trie. Real vocabularies have about as many as nodes.
+fn max_places(length: usize) -> usize {
+    1024 + 4 * length
+}
 
 struct Numbers<'b>(&'b [[u8; 4]]);
 
@@ -30,6 +36,10 @@ impl<'b> Numbers<'b> {
     fn get(&self, index: usize) -> u32 {
         u32::from_le_bytes(self.0[index])
     }
+
+    fn numbers(&self) -> impl Iterator<Item = u32> + Clone + 'b {
+        self.0.iter().map(|&number| u32::from_le_bytes(number))
+    }
 }
 
 impl BpeTable {
@@ -42,13 +52,19 @@ impl BpeTable {
         if texts.base() != Base::Bytes || sorted.windows(2).any(same) {
             return None;
         }
+        let bases = self.trie().bases(sorted.iter().map(|&token| texts.get(token)))?;
+        let length = texts.tokens().map(|(_, text)| text.len()).sum();
+        if self.trie().places() > max_places(length) {
+            return None;
+        }
         let mut out = Vec::new();
         let mut push = |number: u32| out.extend_from_slice(&number.to_le_bytes());
         push(texts.width() as u32);
-        push(texts.tokens().map(|(_, text)| text.len() as u32).sum());
+        push(length as u32);
         push(sorted.len() as u32);
         push(if self.whole_pieces { WHOLE_PIECES } else { 0 });
         push(texts.missing_from().map_or(NO_ID, |token| token.0));
+        push(bases.len() as u32);
         (0..=255).for_each(|byte| push(texts.byte_token(byte).0));
         for token in (0..texts.width() as u32).map(TokenId) {
             push(texts.get(token).len() as u32);
@@ -58,6 +74,7 @@ impl BpeTable {
             let (left, right) = splits.get(token).unwrap_or((TokenId(NO_ID), TokenId(NO_ID)));
             [left.0, right.0, splits.rank(token)].into_iter().for_each(&mut push);
         }
+        bases.into_iter().for_each(&mut push);
         texts.tokens().for_each(|(_, text)| out.extend_from_slice(text));
         Some(out)
     }
@@ -75,6 +92,7 @@ impl BpeTable {
         let lengths = Numbers::take(&mut bytes, width)?;
         let sorted = Numbers::take(&mut bytes, count)?;
         let parts = Numbers::take(&mut bytes, 3 * width)?;
+        let bases = Numbers::take(&mut bytes, head.get(5) as usize)?;
         let mut offsets = vec![0];
         let mut end = 0u32;
         for id in 0..width {
@@ -111,7 +129,9 @@ impl BpeTable {
             whole_pieces: flags & WHOLE_PIECES != 0,
             missing_from,
         };
-        Some(Self::of_splits(texts, splits, pairs, &sorted, by_length, &spec))
+        let entries = trie_texts(&texts, &splits, &sorted);
+        let trie = Trie::with_bases(&entries, bases.numbers(), max_places(length))?;
+        Some(Self::of_splits(texts, splits, pairs, trie, &sorted, by_length, &spec))
     }
 }
 

@@ -65,17 +65,19 @@ impl BpeTable {
         let sorted = sorted_by_text(tokens(), |token| texts.get(token));
         match find_splits_by_pairs(&texts, &spec, &sorted, &by_length)? {
             Some((splits, pairs)) => {
-                Ok(Self::of_splits(texts, splits, pairs, &sorted, by_length, &spec))
+                let trie = Trie::from_sorted(&trie_texts(&texts, &splits, &sorted));
+                Ok(Self::of_splits(texts, splits, pairs, trie, &sorted, by_length, &spec))
             }
             None => Self::by_merging(texts, &spec, by_length),
         }
     }
 
-    /// From the splits of tokens with different texts, with `sorted` by these.
+    /// From the splits of tokens with different texts, with `sorted` by these, and their trie.
     pub(super) fn of_splits(
         texts: Texts,
         mut splits: Splits,
         pairs: PairMap,
+        trie: Trie,
         sorted: &[TokenId],
         by_length: Vec<TokenId>,
         spec: &BpeSpec,
@@ -88,9 +90,6 @@ impl BpeTable {
                 splits.set_shorter(token, prefix);
             }
         });
-        let entries: Vec<TrieText<'_>> =
-            sorted.iter().map(|&token| (texts.get(token), token, reachable(token))).collect();
-        let trie = Trie::from_sorted(&entries);
         Self::of_parts(texts, splits, pairs, trie, FxHashMap::default(), by_length, spec)
     }
 
@@ -455,6 +454,16 @@ impl BpeTable {
             + self.suffixes.get().map_or(0, Suffixes::memory_bytes)
             + self.reachable.len() * 4
     }
+}
+
+/// The entries of the trie of tokens with different texts, `sorted` by these.
+pub(super) fn trie_texts<'t>(
+    texts: &'t Texts,
+    splits: &Splits,
+    sorted: &[TokenId],
+) -> Vec<TrieText<'t>> {
+    let entry = |&token: &TokenId| (texts.get(token), token, splits.is_reachable(token));
+    sorted.iter().map(entry).collect()
 }
 
 /// The trie has one token for each text: the reachable one, if one of several is.

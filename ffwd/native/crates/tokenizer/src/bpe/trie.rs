@@ -47,6 +47,10 @@ impl PackedNode {
     pub fn reachable_token(self) -> Option<TokenId> {
         (self.0 & REACHABLE != 0).then_some(TokenId((self.0 & TOKEN_MASK) as u32))
     }
+
+    fn end(&mut self, token: TokenId, reachable: bool) {
+        self.0 |= u64::from(token.0) | HAS_TOKEN | if reachable { REACHABLE } else { 0 };
+    }
 }
 
 /// The slot of a node.
@@ -77,6 +81,71 @@ impl Trie {
         let mut builder = Builder::default();
         builder.place_all(entries);
         Self { nodes: builder.nodes }
+    }
+
+    /// The same where the bases of the nodes with children are known, in the order in which the
+    /// texts lead to these, so that no room is searched. `None` if they are those of no trie of the
+    /// texts, or of one with more than `max_places` places.
+    pub fn with_bases(
+        entries: &[TrieText<'_>],
+        bases: impl Iterator<Item = u32> + Clone,
+        max_places: usize,
+    ) -> Option<Self> {
+        let mut rest = bases.clone();
+        let places = (bases.max().unwrap_or(0) as usize / BLOCK + 1) * BLOCK;
+        if places > max_places {
+            return None;
+        }
+        let mut nodes = vec![PackedNode(0); places];
+        let mut taken = vec![0u64; places / 64];
+        let mut path = vec![0];
+        let mut last: &[u8] = &[];
+        for &(text, token, reachable) in entries {
+            let shared = shared(last, text);
+            path.truncate(shared + 1);
+            for (depth, &byte) in text.iter().enumerate().skip(shared) {
+                let parent: &mut PackedNode = &mut nodes[path[depth]];
+                if is_first_child(last, shared, depth) {
+                    let base = rest.next()?;
+                    let of_block = &mut taken[base as usize / 64];
+                    let bit = 1 << (base % 64);
+                    // See `Builder::place_all` for the first block.
+                    if *of_block & bit != 0 || (base as usize) < BLOCK {
+                        return None;
+                    }
+                    *of_block |= bit;
+                    parent.0 |= u64::from(base) << BASE_SHIFT;
+                }
+                let place = (parent.base() ^ u32::from(byte)) as usize;
+                if nodes[place] != PackedNode(0) {
+                    return None;
+                }
+                nodes[place] = PackedNode(USED | u64::from(byte) << LABEL_SHIFT);
+                path.push(place);
+            }
+            nodes[path[text.len()]].end(token, reachable);
+            last = text;
+        }
+        rest.next().is_none().then_some(Self { nodes })
+    }
+
+    /// The bases for [`Self::with_bases`]; `None` if these are not the trie's texts.
+    pub fn bases<'t>(&self, sorted: impl Iterator<Item = &'t [u8]>) -> Option<Vec<u32>> {
+        let mut bases = Vec::new();
+        let mut path = vec![self.root()];
+        let mut last: &[u8] = &[];
+        for text in sorted {
+            let shared = shared(last, text);
+            path.truncate(shared + 1);
+            for (depth, &byte) in text.iter().enumerate().skip(shared) {
+                if is_first_child(last, shared, depth) {
+                    bases.push(path[depth].base());
+                }
+                path.push(self.child(path[depth], byte)?);
+            }
+            last = text;
+        }
+        Some(bases)
     }
 
     #[inline]
@@ -131,6 +200,17 @@ impl Trie {
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * std::mem::size_of::<PackedNode>()
     }
+}
+
+/// How many bytes two texts have in common at the start.
+fn shared(last: &[u8], text: &[u8]) -> usize {
+    last.iter().zip(text).take_while(|(a, b)| a == b).count()
+}
+
+/// Whether a node at some depth gets its first child by a text that shares this many bytes with
+/// the last one.
+fn is_first_child(last: &[u8], shared: usize, depth: usize) -> bool {
+    depth > shared || last.len() == shared
 }
 
 /// The room that is left in a block: a bit for each place that is free, and one for each base in
@@ -203,9 +283,7 @@ impl Builder {
         while let Some((place, mut start, end, depth)) = pending.pop_front() {
             if let Some(&(text, token, reachable)) = entries[start..end].first() {
                 if text.len() == depth {
-                    let node: &mut PackedNode = &mut self.nodes[place];
-                    node.0 |= u64::from(token.0) | HAS_TOKEN;
-                    node.0 |= if reachable { REACHABLE } else { 0 };
+                    self.nodes[place].end(token, reachable);
                     start += 1;
                 }
             }
@@ -306,6 +384,22 @@ mod tests {
                     let exists = texts.range(longer.clone()..).next();
                     let exists = exists.is_some_and(|(key, _)| key.starts_with(&longer));
                     prop_assert_eq!(trie.child(node, byte).is_some(), exists);
+                }
+            }
+            let sorted = entries.iter().map(|&(text, ..)| text);
+            let bases = trie.bases(sorted).unwrap();
+            let of_bases = |bases: &[u32]| {
+                Trie::with_bases(&entries, bases.iter().copied(), trie.places())
+            };
+            prop_assert_eq!(&of_bases(&bases).unwrap().nodes, &trie.nodes);
+            prop_assert!(of_bases(&[&bases[..], &[BLOCK as u32]].concat()).is_none());
+            if let Some((last, but_last)) = bases.split_last() {
+                prop_assert!(of_bases(but_last).is_none());
+                prop_assert!(of_bases(&[but_last, &[last % BLOCK as u32]].concat()).is_none());
+                let outside = trie.places() as u32;
+                prop_assert!(of_bases(&[but_last, &[outside]].concat()).is_none());
+                if let Some(&first) = but_last.first() {
+                    prop_assert!(of_bases(&[but_last, &[first]].concat()).is_none());
                 }
             }
             let longest = (1..=text.len())
