@@ -1,4 +1,4 @@
-"""Compiled tokenizers on disk, so that a process loads one in a third of the time.
+"""Compiled tokenizers on disk, so that a process loads one in a quarter of the time.
 
 An entry is a file that is named for everything it depends on: the contents of the tokenizer's
 files, the options of `load`, and the version of ffwd. So it never becomes wrong, and processes and
