@@ -136,7 +136,7 @@ impl Json {
         let follow = (spelling == Spelling::Utf8).then_some(self.after_values);
         let spec = LexemeSpec {
             spelling,
-            languages: languages.into(),
+            languages: languages.into_iter().collect(),
             required,
             follow,
             follows_itself: false,

@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_regular::regex::{finite, Ast, Bound, CharClass, Decimal, Finite, FiniteKind};
 use num_bigint::BigUint;
+use parking_lot::Mutex;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use digit_range::{digit, digits, naturals};
 use stepped::{is_stepped, stepped};
@@ -121,8 +123,35 @@ pub fn without_exponent() -> Ast {
     Ast::concat([Ast::optional(Ast::literal("-")), unsigned])
 }
 
+/// The spellings of bounds that the process has met lately: most numbers of a schema have none, or
+/// those of another schema, and equal trees that are shared compare at once.
+static KNOWN: Mutex<FxHashMap<NumberConstraint, Ast>> =
+    Mutex::new(FxHashMap::with_hasher(FxBuildHasher));
+
+/// How many spellings are kept, and of how many bytes each.
+const MAX_KNOWN: usize = 512;
+const MAX_KNOWN_BYTES: usize = 1 << 13;
+
 /// The spellings of the numbers that satisfy the constraint; [`Ast::Empty`] if there are none.
 pub(crate) fn spellings(constraint: &NumberConstraint) -> Result<Ast, LimitExceeded> {
+    if constraint.one_of.is_some() || is_stepped(constraint) {
+        return build(constraint);
+    }
+    if let Some(known) = KNOWN.lock().get(constraint) {
+        return Ok(known.clone());
+    }
+    let built = build(constraint)?;
+    if built.memory_bytes() <= MAX_KNOWN_BYTES {
+        let mut known = KNOWN.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(constraint.clone(), built.clone());
+    }
+    Ok(built)
+}
+
+fn build(constraint: &NumberConstraint) -> Result<Ast, LimitExceeded> {
     let plain = constraint.plain.then(|| constraint.plainly());
     let constraint = plain.as_ref().unwrap_or(constraint);
     if let Some(values) = &constraint.one_of {

@@ -94,6 +94,7 @@ fn spellings_on_a_table_of_bounds() {
                 {
                     let constraint = NumberConstraint { kinds, ..between(minimum, maximum) };
                     let ast = spellings(&constraint).unwrap();
+                    assert_eq!(ast, build(&constraint).unwrap());
                     for text in TEXTS {
                         if kinds == NumberKinds::DIGITS && !is_plain(text) {
                             assert!(!matches(&ast, text), "{constraint:?} {text}");

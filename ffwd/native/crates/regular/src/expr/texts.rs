@@ -9,6 +9,9 @@ use ffwd_bounds::meter;
 /// How many states one call may enter.
 pub const MAX_STEPS: usize = 200_000;
 
+/// Up to this many texts are looked for in the first bytes alone.
+const FEW: u64 = 64;
+
 #[derive(Clone, Copy, Debug)]
 enum Count {
     Exactly(u64),
@@ -67,10 +70,15 @@ impl TextCounter {
                             let what = "key_count_steps";
                             return Err(LimitExceeded::new(what, MAX_STEPS));
                         }
-                        on_path.insert(state);
-                        let count = u64::from(state.accepts());
-                        path.push(Open { state, byte: 0, count });
-                        continue;
+                        if limit <= FEW && branches(lexeme, state, limit)? >= limit {
+                            self.known.insert((id, state), Count::AtLeast(limit));
+                            done = limit;
+                        } else {
+                            on_path.insert(state);
+                            let count = u64::from(state.accepts());
+                            path.push(Open { state, byte: 0, count });
+                            continue;
+                        }
                     }
                 }
             }
@@ -93,6 +101,19 @@ impl TextCounter {
             entering = lexeme.next(open.state, byte)?;
         }
     }
+}
+
+/// The number of ways on from a state, up to `limit`: as many texts differ in their first byte, or
+/// are empty.
+fn branches(lexeme: &Lexeme, state: LexState, limit: u64) -> Result<u64, LimitExceeded> {
+    let mut count = u64::from(state.accepts());
+    for byte in 0..=u8::MAX {
+        if count >= limit || state.is_final() {
+            break;
+        }
+        count += u64::from(lexeme.next(state, byte)?.is_some());
+    }
+    Ok(count)
 }
 
 /// The texts that lead from a state to an end, in order of their bytes, if there are at most
@@ -159,9 +180,19 @@ mod tests {
             assert_eq!(found, expected, "{pattern}");
             for limit in [1, 2, 3, 40] {
                 let whole = expected.as_ref().map_or(40, |texts| texts.len() as u64);
-                let count = counter.count(&lexeme, lexeme.start(), limit).unwrap();
-                assert_eq!(count, whole.min(limit), "{pattern}");
+                for counter in [&mut counter, &mut TextCounter::default()] {
+                    let count = counter.count(&lexeme, lexeme.start(), limit).unwrap();
+                    assert_eq!(count, whole.min(limit), "{pattern}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_few_of_many_texts_are_counted_without_reading_them() {
+        let lexeme = lexeme("[0-9A-Za-z_-]{1,255}");
+        let count = TextCounter::default().count(&lexeme, lexeme.start(), 12).unwrap();
+        assert_eq!(count, 12);
+        assert!(lexeme.num_states() < 10, "{}", lexeme.num_states());
     }
 }

@@ -170,6 +170,16 @@ pub enum Look {
 }
 
 impl Ast {
+    /// Whether both are surely equal, since they have the same operands in memory.
+    pub fn is_shared(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Concat(one), Self::Concat(other))
+            | (Self::Alternation(one), Self::Alternation(other))
+            | (Self::Intersection(one), Self::Intersection(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// Any text whatever.
     pub fn any_text() -> Self {
         Self::repeat(Self::Class(CharClass::any()), 0, None)

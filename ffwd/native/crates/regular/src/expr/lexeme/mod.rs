@@ -6,7 +6,6 @@
 //! a missing transition takes the lexeme's own.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering};
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -25,8 +24,10 @@ use ffwd_bounds::meter;
 mod ending_bound;
 mod endings;
 mod questions;
+mod spec;
 pub use endings::Ending;
 use endings::{Endings, Possible};
+pub use spec::{Ends, Languages, LexemeSpec};
 
 /// A state of one [`Lexeme`]: an index. Its lowest bits answer the most frequent questions, so that
 /// a walk over a trie need not look the state up.
@@ -65,55 +66,6 @@ impl LexState {
 
 /// Bit `i` stands for the `i`-th of the languages, or schemas, that are run side by side.
 pub type Verdict = u128;
-
-/// The identity of a lexeme.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LexemeSpec {
-    /// How the characters of all languages are written as bytes.
-    pub spelling: Spelling,
-    /// At most 128 languages; bit `i` of a verdict belongs to the `i`-th.
-    pub languages: Arc<[Ast]>,
-    /// The required languages: a text of the lexeme belongs to at least one of them. The others are
-    /// observed: their bits only tell whether they hold too.
-    pub required: Verdict,
-    /// The possible next bytes after the end of the lexeme, if known: masks exclude tokens that
-    /// continue with others.
-    pub follow: Option<ByteSet>,
-    /// Whether only the lexeme itself can follow it: then its own first bytes do.
-    pub follows_itself: bool,
-    /// The rule by which the lexeme ends among the positions that the languages allow.
-    pub ends: Ends,
-}
-
-/// The rule for the end of a lexeme.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Ends {
-    /// Wherever a language allows it.
-    #[default]
-    Anywhere,
-    /// Only where no language can continue. As soon as a lazy language can end, the lexeme ends
-    /// with the lazy ones that do.
-    Longest {
-        /// The lazy languages.
-        lazy: Verdict,
-    },
-}
-
-impl LexemeSpec {
-    /// A lexeme of the texts that belong to any of the languages.
-    pub fn new(spelling: Spelling, languages: impl IntoIterator<Item = Ast>) -> Self {
-        let languages: Arc<[Ast]> = languages.into_iter().collect();
-        let required = first_bits(languages.len());
-        Self {
-            spelling,
-            languages,
-            required,
-            follow: None,
-            follows_itself: false,
-            ends: Ends::Anywhere,
-        }
-    }
-}
 
 /// Returns the bytes after a value of JSON: white space, a comma, or the end of its container. A
 /// number ends only there, and most tokens that continue after some of its digits continue with
