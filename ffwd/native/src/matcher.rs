@@ -13,7 +13,7 @@ use super::text_argument::TextArgument;
 use super::{events, explain};
 use ffwd_bounds::meter::Meter;
 use ffwd_engine::fast_forward::{
-    default_method, fast_forward_tokens, forced_bytes, nothing_forced, Backoff, FastForward, Method,
+    default_method, forced_at_once, forced_by_search, forced_bytes, Backoff, FastForward, Method,
 };
 use ffwd_engine::matcher::{Fallbacks, Matcher};
 use ffwd_engine::saved;
@@ -331,12 +331,13 @@ impl PyMatcher {
             )
         })?;
         let options = FastForward { max_tokens, method };
-        if nothing_forced(matcher, &options).map_err(|error| errors::engine(py, &error))? {
-            return Ok(Vec::new());
-        }
-        let tokens = py
-            .released(|| matcher.bounded(|matcher| fast_forward_tokens(matcher, &options)))
-            .map_err(|error| errors::fast_forward(py, &error))?;
+        let at_once = forced_at_once(matcher, &options);
+        let tokens = match at_once.map_err(|error| errors::engine(py, &error))? {
+            Some(tokens) => tokens,
+            None => py
+                .released(|| matcher.bounded(|matcher| forced_by_search(matcher, &options)))
+                .map_err(|error| errors::fast_forward(py, &error))?,
+        };
         Ok(ids(&tokens))
     }
 

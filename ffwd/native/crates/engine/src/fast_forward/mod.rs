@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::engine::{EncodeError, Generation};
 use crate::matcher::{forced, Forced, GrammarTexts, Matcher};
-use ffwd_automaton::{EngineError, Result};
+use ffwd_automaton::{Automaton, EngineError, Result, StateId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::canonical::{Canonicality, Choice, Context, ForcedOptions, LIKELY_BYTES};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
@@ -96,16 +96,61 @@ pub fn fast_forward_tokens(
     matcher: &Matcher,
     options: &FastForward,
 ) -> Result<Vec<TokenId>, FastForwardError> {
+    match forced_at_once(matcher, options)? {
+        Some(tokens) => Ok(tokens),
+        None => forced_by_search(matcher, options),
+    }
+}
+
+/// The forced tokens where they are known already, or where a cheap check shows that nothing is
+/// forced.
+pub fn forced_at_once(matcher: &Matcher, options: &FastForward) -> Result<Option<Vec<TokenId>>> {
     if matcher.is_in_free_text() {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     if let Some(token) = only_token(matcher)? {
-        return Ok(vec![token]);
+        return Ok(Some(vec![token]));
     }
-    let mut tokens = match options.method {
+    let Method::Exact { look_ahead } = options.method else { return Ok(None) };
+    let Some((canonicality, context)) = matcher.context() else { return Ok(None) };
+    if matcher.is_terminated() || context.is_lost() {
+        return Ok(Some(Vec::new()));
+    }
+    // While bytes of a prefix remain, the state alone does not determine the position.
+    if !matcher.prefix_left().is_empty() {
+        return Ok(None);
+    }
+    let compiled = matcher.compiled();
+    let (generation, state) = matcher.here()?;
+    let known = &generation.forced;
+    let key = (state, context, look_ahead);
+    if let Some(tokens) = known.get(&key) {
+        compiled.counters.forced_hits.increment();
+        return Ok(Some(within(matcher, options, tokens.to_vec())));
+    }
+    if let Some(rest) = matcher.forced_rest(look_ahead) {
+        known.insert(key, &rest);
+        compiled.settle(&generation);
+        return Ok(Some(within(matcher, options, rest.to_vec())));
+    }
+    let is_open = is_open(matcher, &generation.automaton, state, (canonicality, &key.1))?;
+    Ok(is_open.then(Vec::new))
+}
+
+/// The forced tokens where [`forced_at_once`] does not have them.
+pub fn forced_by_search(
+    matcher: &Matcher,
+    options: &FastForward,
+) -> Result<Vec<TokenId>, FastForwardError> {
+    let tokens = match options.method {
         Method::Exact { look_ahead } => exact(matcher, ForcedOptions { look_ahead })?,
         Method::Backoff(backoff) => backed_off(matcher, &backoff)?,
     };
+    Ok(within(matcher, options, tokens))
+}
+
+/// The first tokens, as many as the options and the matcher's budget allow.
+fn within(matcher: &Matcher, options: &FastForward, mut tokens: Vec<TokenId>) -> Vec<TokenId> {
     if let Some(max) = options.max_tokens {
         tokens.truncate(max);
     }
@@ -114,7 +159,7 @@ pub fn fast_forward_tokens(
         let in_time = matcher.validate(&tokens).unwrap_or(0);
         tokens.truncate(in_time);
     }
-    Ok(tokens)
+    tokens
 }
 
 /// Returns the only allowed token, if it must be taken as a whole.
@@ -131,22 +176,6 @@ fn only_token(matcher: &Matcher) -> Result<Option<TokenId>> {
     // Other tokens may encode a text.
     let is_whole = |token: &TokenId| matcher.compiled().engine.vocabulary().text(*token).is_empty();
     Ok(automaton.only_token(threads)?.map(TokenId).filter(is_whole))
-}
-
-/// Whether a cheap check shows that nothing is forced.
-pub fn nothing_forced(matcher: &Matcher, options: &FastForward) -> Result<bool> {
-    if matcher.is_in_free_text() {
-        return Ok(true);
-    }
-    if only_token(matcher)?.is_some() {
-        return Ok(false);
-    }
-    match (options.method, matcher.context()) {
-        (Method::Exact { .. }, Some((canonicality, context))) => {
-            is_open(matcher, canonicality, &context)
-        }
-        _ => Ok(false),
-    }
 }
 
 /// The method that a vocabulary's tokenizer allows.
@@ -166,22 +195,7 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     let (generation, state) = matcher.here()?;
     let Generation { automaton, forced: known, .. } = &**generation;
     let key = (state, context, options.look_ahead);
-    // While bytes of a prefix remain, the state alone does not determine the position.
     let keeps = matcher.prefix_left().is_empty();
-    if keeps {
-        if let Some(tokens) = known.get(&key) {
-            compiled.counters.forced_hits.increment();
-            return Ok(tokens.to_vec());
-        }
-        if let Some(rest) = matcher.forced_rest(options.look_ahead) {
-            known.insert(key, &rest);
-            compiled.settle(&generation);
-            return Ok(rest.to_vec());
-        }
-    }
-    if is_open(matcher, canonicality, &key.1)? {
-        return Ok(Vec::new());
-    }
     let Forced { bytes, threads } = forced(matcher, automaton, state, MAX_FORCED_BYTES)?;
     let vocabulary = compiled.engine.vocabulary();
     let has = |token: TokenId| !vocabulary.text(token).is_empty();
@@ -210,13 +224,14 @@ fn exact(matcher: &Matcher, options: ForcedOptions) -> Result<Vec<TokenId>, Fast
     Ok(tokens)
 }
 
-/// Returns whether at least two continuations are clearly allowed: the end, or byte tokens.
-fn is_open(matcher: &Matcher, canonicality: &Canonicality, context: &Context) -> Result<bool> {
-    if matcher.is_terminated() || !matcher.prefix_left().is_empty() {
-        return Ok(false);
-    }
-    let (generation, state) = matcher.here()?;
-    let (engine, automaton) = (&matcher.compiled().engine, &generation.automaton);
+/// Returns whether at least two continuations of a state are clearly allowed: the end, or byte
+/// tokens.
+fn is_open(
+    matcher: &Matcher,
+    automaton: &Automaton,
+    state: StateId,
+    (canonicality, context): (&Canonicality, &Context),
+) -> Result<bool> {
     // A token that is taken as a whole may be the only one: not decided here.
     if automaton.has_tokens() {
         return Ok(false);
@@ -227,7 +242,8 @@ fn is_open(matcher: &Matcher, canonicality: &Canonicality, context: &Context) ->
     if automaton.only_byte(automaton.threads(state))?.is_some() {
         return Ok(false);
     }
-    let (trie, threads) = (engine.vocabulary().trie(), automaton.threads(state));
+    let trie = matcher.compiled().engine.vocabulary().trie();
+    let threads = automaton.threads(state);
     let mut others = 0;
     for &byte in LIKELY_BYTES {
         let Some(token) = trie.token_of_byte(byte) else { continue };

@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::fast_forward::{
-    fast_forward_tokens, nothing_forced, FastForward, FastForwardError, Method,
-};
+use crate::fast_forward::{fast_forward_tokens, FastForward, FastForwardError, Method};
 use crate::mask::token_set::{bits, TokenMask};
 use crate::matcher::{Matcher, MatcherError};
 use ffwd_automaton::EngineError;
@@ -421,9 +419,6 @@ impl Request {
 fn forced_text(matcher: &Matcher, max_tokens: usize) -> Result<Vec<TokenId>, RequestError> {
     let method = Method::Exact { look_ahead: false };
     let options = FastForward { max_tokens: Some(max_tokens), method };
-    if nothing_forced(matcher, &options)? {
-        return Ok(Vec::new());
-    }
     Ok(fast_forward_tokens(matcher, &options)?)
 }
 
