@@ -23,9 +23,9 @@ impl Inner {
         if tokens.len() <= most_listed(vocabulary) {
             return Self::Few(tokens.into());
         }
-        let mut bitmap = vec![0; vocabulary.mask_words()];
-        set_bits(&mut bitmap, &tokens);
-        Self::Many(bitmap.into())
+        let mut bitmap = empty(vocabulary);
+        set_bits(Arc::make_mut(&mut bitmap), &tokens);
+        Self::Many(bitmap)
     }
 
     /// Makes a set from disjoint runs in order.
@@ -39,20 +39,27 @@ impl Inner {
         }
         let all = trie.tokens_below(NodeId::ROOT).len();
         if trie.id() != vocabulary.trie().id() || count < all / 2 {
-            let mut bitmap = vec![0; vocabulary.mask_words()];
-            runs.iter().for_each(|run| set_bits(&mut bitmap, tokens(run.clone())));
-            return Self::Many(bitmap.into());
+            let mut bitmap = empty(vocabulary);
+            let row = Arc::make_mut(&mut bitmap);
+            runs.iter().for_each(|run| set_bits(row, tokens(run.clone())));
+            return Self::Many(bitmap);
         }
         // The excluded tokens are fewer.
-        let mut bitmap = vocabulary.texts().to_vec();
+        let mut bitmap: Bitmap = vocabulary.texts().into();
+        let row = Arc::make_mut(&mut bitmap);
         let mut from = 0;
         for run in runs {
-            clear_bits(&mut bitmap, tokens(from..run.start));
+            clear_bits(row, tokens(from..run.start));
             from = run.end;
         }
-        clear_bits(&mut bitmap, tokens(from..all));
-        Self::Many(bitmap.into())
+        clear_bits(row, tokens(from..all));
+        Self::Many(bitmap)
     }
+}
+
+/// A bitmap without tokens, in the memory in which it is shared.
+fn empty(vocabulary: &Vocabulary) -> Bitmap {
+    std::iter::repeat_n(0, vocabulary.mask_words()).collect()
 }
 
 /// The most tokens that are stored as a list.
@@ -174,10 +181,10 @@ impl LexemeMask {
                 Inner::of(vocabulary, inner)
             }
             Inner::Many(bitmap) => {
-                let mut own: Vec<u32> =
+                let mut own: Bitmap =
                     bitmap.iter().zip(&doubted).map(|(word, doubt)| word & !doubt).collect();
-                set_bits(&mut own, &inner);
-                Inner::Many(own.into())
+                set_bits(Arc::make_mut(&mut own), &inner);
+                Inner::Many(own)
             }
         };
         Ok(Some(Self { inner, exits }))
