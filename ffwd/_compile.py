@@ -12,16 +12,7 @@ from ffwd._native import (
     compile_language,
     compile_regex,
 )
-from ffwd.grammar import (
-    Choice,
-    Complement,
-    Grammar,
-    Intersection,
-    JsonSchema,
-    Regex,
-    Substring,
-)
-from ffwd.grammar._lower import lower
+from ffwd.grammar import Grammar, JsonSchema
 
 DEFAULT_LIMITS = Limits()
 
@@ -73,6 +64,10 @@ def compile(
             registry=grammar.registry,
             meter=meter,
         )
+    # Only here: a process that compiles nothing but JSON Schemas does not load the other grammars.
+    from ffwd.grammar import Choice, Complement, Intersection, Regex, Substring
+    from ffwd.grammar._lower import lower
+
     if isinstance(grammar, Regex):
         return compile_regex(
             grammar.pattern,

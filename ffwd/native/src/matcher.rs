@@ -13,7 +13,8 @@ use super::text_argument::TextArgument;
 use super::{events, explain};
 use ffwd_bounds::meter::Meter;
 use ffwd_engine::fast_forward::{
-    default_method, forced_at_once, forced_by_search, forced_bytes, Backoff, FastForward, Method,
+    default_method, fast_forward_tokens, forced_at_once, forced_by_search, forced_bytes, Backoff,
+    FastForward, FastForwardError, Method,
 };
 use ffwd_engine::matcher::{Fallbacks, Matcher};
 use ffwd_engine::saved;
@@ -331,12 +332,19 @@ impl PyMatcher {
             )
         })?;
         let options = FastForward { max_tokens, method };
-        let at_once = forced_at_once(matcher, &options);
-        let tokens = match at_once.map_err(|error| errors::engine(py, &error))? {
-            Some(tokens) => tokens,
-            None => py
-                .released(|| matcher.bounded(|matcher| forced_by_search(matcher, &options)))
-                .map_err(|error| errors::fast_forward(py, &error))?,
+        let counted = |find: fn(&Matcher, &FastForward) -> Result<_, FastForwardError>| {
+            py.released(|| matcher.bounded(|matcher| find(matcher, &options)))
+                .map_err(|error| errors::fast_forward(py, &error))
+        };
+        // A budget makes even known tokens be parsed, which is work of a call.
+        let tokens = if matcher.is_bounded() {
+            counted(fast_forward_tokens)?
+        } else {
+            let at_once = forced_at_once(matcher, &options);
+            match at_once.map_err(|error| errors::engine(py, &error))? {
+                Some(tokens) => tokens,
+                None => counted(forced_by_search)?,
+            }
         };
         Ok(ids(&tokens))
     }

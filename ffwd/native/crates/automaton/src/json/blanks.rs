@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::json::compared::Compared;
-use crate::json::next_bytes::list_bytes;
+use crate::json::next_bytes::{list_bytes, Choices};
 use crate::stacks::on::On;
 use crate::stacks::thread::{Thread, ThreadLexeme, Threads};
 
@@ -111,7 +111,7 @@ impl<O: On> Compared<'_, O> {
     /// The forced next byte, if it is found without a search.
     pub(crate) fn listed_byte(&self, threads: &[Thread]) -> Result<Option<u8>> {
         let mut bytes = SmallVec::new();
-        Ok(match list_bytes(self.on, Some(self.json), threads, &mut bytes)? {
+        Ok(match list_bytes(self.on, Some(self.json), threads, Choices::OfThreads, &mut bytes)? {
             true => bytes.first().copied().filter(|_| bytes.len() == 1),
             false => None,
         })

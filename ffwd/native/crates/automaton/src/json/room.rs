@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::interning::memory::map_entry;
 use crate::json::blanks::{without_blanks, Blanks};
 use crate::json::compared::Compared;
-use crate::json::next_bytes::list_bytes;
+use crate::json::next_bytes::{list_bytes, Choices};
 use crate::json::tables::Json;
 use crate::stacks::frame::Frame;
 use crate::stacks::ids::{LexemeId, StackId, TextId};
@@ -166,7 +166,7 @@ fn count_ways<O: On>(
         }
         // What must come is no choice: only the meter bounds how much of it is read.
         let mut bytes: SmallVec<[u8; 16]> = SmallVec::new();
-        let is_listed = list_bytes(on, Some(json), &threads, &mut bytes)?;
+        let is_listed = list_bytes(on, Some(json), &threads, Choices::OfThreads, &mut bytes)?;
         if let (true, [byte]) = (is_listed, &bytes[..]) {
             meter::charge(1)?;
             threads = on.step(&threads, *byte)?;

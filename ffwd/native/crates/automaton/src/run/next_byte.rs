@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::json::keys::Terminal;
-use crate::json::next_bytes::list_bytes;
+use crate::json::next_bytes::{list_bytes, Choices};
 use crate::run::automaton::Automaton;
 use crate::run::escapes::is_in_escape;
 use crate::stacks::thread::{Thread, ThreadLexeme};
@@ -38,7 +38,7 @@ impl Automaton {
     pub fn list_bytes(&self, threads: &[Thread], bytes: &mut SmallVec<[u8; 16]>) -> Result<bool> {
         if is_in_escape(threads)
             || may_dead_end(self, threads)?
-            || !list_bytes(self, self.json(), threads, bytes)?
+            || !list_bytes(self, self.json(), threads, Choices::OfBytes, bytes)?
         {
             return Ok(false);
         }

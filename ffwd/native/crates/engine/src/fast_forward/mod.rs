@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::engine::{EncodeError, Generation};
 use crate::matcher::{forced, Forced, GrammarTexts, Matcher};
-use ffwd_automaton::{Automaton, EngineError, Result, StateId};
+use ffwd_automaton::{goes_on_within, Automaton, EngineError, Result, StateId};
 use ffwd_bounds::error::LimitExceeded;
 use ffwd_tokenizer::canonical::{Canonicality, Choice, Context, ForcedOptions, LIKELY_BYTES};
 use ffwd_tokenizer::vocabulary::{TokenId, Vocabulary};
@@ -239,19 +239,30 @@ fn is_open(
     if automaton.is_accepting(state) && canonicality.can_end(context) {
         return Ok(true);
     }
-    if automaton.only_byte(automaton.threads(state))?.is_some() {
-        return Ok(false);
-    }
     let trie = matcher.compiled().engine.vocabulary().trie();
     let threads = automaton.threads(state);
-    let mut others = 0;
+    let may_follow =
+        |byte| trie.token_of_byte(byte).is_some_and(|token| canonicality.continues(context, token));
+    let mut one = None;
+    // A byte within a lexeme needs no state after it.
     for &byte in LIKELY_BYTES {
-        let Some(token) = trie.token_of_byte(byte) else { continue };
-        if automaton.may_come(threads, byte)? && canonicality.step(context, token).is_some() {
-            others += 1;
-            if others == 2 {
-                return Ok(true);
-            }
+        if goes_on_within(automaton, threads, byte)?
+            && may_follow(byte)
+            && one.replace(byte).is_some()
+        {
+            return Ok(true);
+        }
+    }
+    if automaton.only_byte(threads)?.is_some() {
+        return Ok(false);
+    }
+    for &byte in LIKELY_BYTES {
+        if one != Some(byte)
+            && may_follow(byte)
+            && automaton.may_come(threads, byte)?
+            && one.replace(byte).is_some()
+        {
+            return Ok(true);
         }
     }
     Ok(false)

@@ -6,6 +6,7 @@ use proptest::test_runner::{RngAlgorithm, RngSeed, TestRng};
 
 use super::byte_set::ByteSet;
 use super::derivative::{ByteClasses, Derivatives};
+use super::lexeme::MAX_LISTED;
 use super::lower::{spell, Lowering};
 use super::store::{Expr, ExprId, ExprStore};
 use super::*;
@@ -246,6 +247,14 @@ proptest! {
                 prop_assert_eq!(lexeme.only_byte(state).unwrap(), only);
                 // And again, from what is known by now.
                 prop_assert_eq!(lexeme.only_byte(state).unwrap(), only);
+                for _ in 0..2 {
+                    let mut listed = smallvec::smallvec![b'x'];
+                    let wanted: Vec<u8> = next.iter().map(|&(byte, _)| byte).collect();
+                    let fits = lexeme.list_bytes(state, &mut listed).unwrap();
+                    prop_assert_eq!(fits, wanted.len() <= MAX_LISTED);
+                    prop_assert!(!fits || listed[1..] == wanted);
+                    prop_assert_eq!(lexeme.only_byte(state).unwrap(), only);
+                }
                 for (byte, state_after) in next {
                     prop_assert_eq!(lexeme.row(state).next(byte).unwrap(), Some(state_after));
                     if !seen.contains(&state_after) {

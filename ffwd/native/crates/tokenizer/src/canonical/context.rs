@@ -1,5 +1,6 @@
 //! How far a sequence of tokens is canonical, token by token.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
@@ -195,6 +196,33 @@ impl Canonicality {
 
     /// The context after one more token; `None` if no text's tokenization continues with it.
     pub fn step(&self, context: &Context, token: TokenId) -> Option<Context> {
+        let mut hypotheses = Hypotheses::new();
+        let pending = self.readings(context, token, |reading| {
+            hypotheses.push(reading);
+            ControlFlow::Continue(())
+        })?;
+        settle(token, hypotheses, pending)
+    }
+
+    /// Whether some text's tokenization continues with a token: whether it has a [`Self::step`].
+    pub fn continues(&self, context: &Context, token: TokenId) -> bool {
+        let mut any = false;
+        self.readings(context, token, |_| {
+            any = true;
+            ControlFlow::Break(())
+        });
+        any
+    }
+
+    /// Finds the hypotheses after one more token, in any order, until `found` breaks. Returns the
+    /// bytes of a character after it, or `None` if the token cannot follow whatever the hypothesis.
+    #[inline(always)]
+    fn readings(
+        &self,
+        context: &Context,
+        token: TokenId,
+        mut found: impl FnMut(Hypothesis) -> ControlFlow<()>,
+    ) -> Option<Pending> {
         let role = self.role(token);
         let text = self.table().text(token);
         let pending = match role {
@@ -208,24 +236,29 @@ impl Canonicality {
                 self.role(last) != Role::WholePiece && self.table().pair(last, token)
             });
         let boundaries = self.boundaries()?;
-        let mut hypotheses = Hypotheses::new();
-        let mut add = |from, goes_on| {
+        let mut read = |from, goes_on| {
             let way = Way { from, goes_on };
-            hypotheses.extend(self.read_as(boundaries, way, token, role, text));
+            self.read_as(boundaries, way, token, role, text)
+                .map_or(ControlFlow::Continue(()), &mut found)
         };
         for &from in &context.hypotheses {
+            let mut flow = ControlFlow::Continue(());
             if context.last.is_none() {
-                add(from, false);
-                continue;
+                flow = read(from, false);
+            } else {
+                if goes_on && from.whole != Whole::Alone {
+                    flow = read(from, true);
+                }
+                if flow.is_continue() && self.may_close(from.whole) {
+                    let mut fresh = boundaries.close(from.boundary).iter();
+                    flow = fresh.try_for_each(|&fresh| read(opened(fresh), false));
+                }
             }
-            if goes_on && from.whole != Whole::Alone {
-                add(from, true);
-            }
-            if self.may_close(from.whole) {
-                boundaries.close(from.boundary).iter().for_each(|&fresh| add(opened(fresh), false));
+            if flow.is_break() {
+                break;
             }
         }
-        settle(token, hypotheses, pending)
+        Some(pending)
     }
 
     /// Whether a token may follow another one within a piece.

@@ -364,7 +364,7 @@ impl<L: Language> Cover<'_, L> {
         let all = self.language.list_bytes(state, &mut listed)?;
         for (byte, child) in self.likely_first(NodeId::ROOT, all.then_some(&listed)) {
             let tokens = self.choice.trie.tokens_at(child);
-            let canonical = |&token: &TokenId| self.canonicality.step(context, token).is_some();
+            let canonical = |&token: &TokenId| self.canonicality.continues(context, token);
             if (all || self.language.may_come(state, byte)?) && tokens.iter().any(canonical) {
                 return Ok(true);
             }

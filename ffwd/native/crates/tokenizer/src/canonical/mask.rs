@@ -319,7 +319,7 @@ impl CanonicalMasks {
             while rest != 0 {
                 let bit = rest & rest.wrapping_neg();
                 let token = TokenId(at as u32 * 32 + bit.trailing_zeros());
-                if self.canonicality.step(context, token).is_some() {
+                if self.canonicality.continues(context, token) {
                     any = true;
                 } else {
                     *word &= !bit;

@@ -86,6 +86,8 @@ pub fn first_bits(count: usize) -> Verdict {
 
 /// How many languages one lexeme can tell apart.
 pub const MAX_LANGUAGES: usize = Verdict::BITS as usize;
+/// How many bytes that may follow are listed.
+pub const MAX_LISTED: usize = 16;
 /// How many states one lexeme may have.
 pub(crate) const MAX_STATES: usize = 1_000_000; // well below what a `LexState` can number
 
@@ -108,7 +110,8 @@ struct StateData {
     /// Bit `i` is set if the text may end here as one of language `i`.
     accept: Verdict,
     row: Box<[AtomicU32]>,
-    /// 0 unknown, 1 not exactly one byte may follow, 2 one: the byte is in `only_byte`.
+    /// 0 unknown, 1 not exactly one byte may follow, 2 one: the byte is in `only_byte`, 3 more than
+    /// [`MAX_LISTED`].
     only_known: AtomicU8,
     only_byte: AtomicU8,
 }
@@ -503,7 +506,7 @@ impl Lexeme {
     pub fn only_byte(&self, state: LexState) -> Result<Option<u8>, LimitExceeded> {
         let data = self.data(state);
         match data.only_known.load(Ordering::Acquire) {
-            1 => return Ok(None),
+            1 | 3 => return Ok(None),
             2 => return Ok(Some(data.only_byte.load(Ordering::Relaxed))),
             _ => {}
         }
@@ -522,6 +525,33 @@ impl Lexeme {
         }
         data.only_known.store(1 + u8::from(only.is_some()), Ordering::Release);
         Ok(only)
+    }
+
+    /// Adds the bytes that may follow. Returns `false` if they are more than [`MAX_LISTED`].
+    pub fn list_bytes(
+        &self,
+        state: LexState,
+        bytes: &mut SmallVec<[u8; MAX_LISTED]>,
+    ) -> Result<bool, LimitExceeded> {
+        let data = self.data(state);
+        if let Some(byte) = self.only_byte(state)? {
+            bytes.push(byte);
+            return Ok(true);
+        }
+        if data.only_known.load(Ordering::Acquire) == 3 {
+            return Ok(false);
+        }
+        let before = bytes.len();
+        for byte in 0..=255u8 {
+            if self.next(state, byte)?.is_some() {
+                if bytes.len() - before == MAX_LISTED {
+                    data.only_known.store(3, Ordering::Release);
+                    return Ok(false);
+                }
+                bytes.push(byte);
+            }
+        }
+        Ok(true)
     }
 
     /// All transitions of a state at once, for walks that read many.
