@@ -19,7 +19,7 @@ STUB = Path(ffwd.__file__).parent / "_native.pyi"
 INTERNAL = {"compile_json_schema", "compile_regex", "compile_choice", "json_schema_fidelity"}
 INTERNAL |= {"mask_logits", "encode_batch", "encode_parts", "encode_with_offsets"}
 INTERNAL |= {"observe_streams", "GrammarBuilder", "compile_grammar"}
-INTERNAL |= {"compile_language", "text_chunks", "CompileMeter"}
+INTERNAL |= {"compile_language", "text_chunks", "CompileMeter", "survey_tokens"}
 # What the tests ask: the limits of the core, and calls that end at a given place.
 INTERNAL |= {"default_limits", "inject_allocation_fault", "inject_fault"}
 # What `ffwd.tokenizer` makes public, and what `ffwd.tokenizer.Bpe` is made of.

@@ -11,14 +11,12 @@ token in some hundred; `full=True` encodes all of them, and every character besi
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, repeat
-from operator import is_, ne
 
-from ffwd._native import FfwdError
+from ffwd._native import FfwdError, survey_tokens
 from ffwd.tokenizer.definition import TokenizerParts
-from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind, other_than_text
+from ffwd.tokenizer.table import NEVER_IN_UTF8, TokenKind
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -88,16 +86,18 @@ def audit(
     `encode`: a text to ids as the tokenizer does, without special tokens; `decode`: ids back to
     bytes. `full`: encode every token and every character instead of a sample.
     """
-    text = _text_tokens(parts)
-    known = frozenset(text.values())
+    ends = [i for i in parts.eos_token_ids if 0 <= i < len(parts.tokens)]
+    others, bracketed, same, missing = survey_tokens(
+        parts.tokens, parts.kinds, TokenKind.TEXT, ends
+    )
     return (
         *_ends(parts),
-        *_padding(parts),
-        *_control_as_text(parts, text),
-        *_missing_bytes(known),
-        *_duplicates(parts, text, known),
-        *_unused(parts, text, full=full),
-        *_wrong_bytes(parts, text),
+        *_padding(parts, others),
+        *_control_as_text(parts, bracketed),
+        *_missing_bytes([byte for byte in missing if byte not in NEVER_IN_UTF8]),
+        *_duplicates(parts, same),
+        *_unused(parts, full=full),
+        *_wrong_bytes(parts),
         *_round_trip(parts, encode, decode, full=full),
     )
 
@@ -115,13 +115,10 @@ def _of(parts: TokenizerParts, kind: str, what: tuple[str, str], ids: Sequence[i
     return Finding(kind, f"{len(ids):,} {what[len(ids) > 1]}: {named}{rest}", tuple(ids))
 
 
-def _text_tokens(parts: TokenizerParts) -> dict[int, bytes]:
-    """Return the tokens that a grammar may allow as text, by id."""
-    is_text = map(is_, parts.kinds, repeat(TokenKind.TEXT))
-    tokens = {i: data for i, data in compress(enumerate(parts.tokens), is_text) if data}
-    for i in parts.eos_token_ids:
-        tokens.pop(i, None)
-    return tokens
+def _is_text(parts: TokenizerParts, token_id: int) -> bool:
+    """Return whether a grammar may allow a token as text."""
+    is_end = token_id in parts.eos_token_ids
+    return parts.kinds[token_id] is TokenKind.TEXT and bool(parts.tokens[token_id]) and not is_end
 
 
 def _ends(parts: TokenizerParts) -> Iterator[Finding]:
@@ -133,10 +130,10 @@ def _ends(parts: TokenizerParts) -> Iterator[Finding]:
         yield _of(parts, "several-ends", (what, what), ends)
 
 
-def _padding(parts: TokenizerParts) -> Iterator[Finding]:
+def _padding(parts: TokenizerParts, others: Sequence[int]) -> Iterator[Finding]:
     is_filling = re.compile(_PADDING_NAME).fullmatch
-    others = ((i, parts.names[i]) for i in other_than_text(parts.kinds))
-    filling = [i for i, name in others if name is None or is_filling(name)]
+    named = ((i, parts.names[i]) for i in others)
+    filling = [i for i, name in named if name is None or is_filling(name)]
     if filling:
         rest = "the vocabulary and is never offered", "the vocabulary and are never offered"
         yield _of(
@@ -156,15 +153,10 @@ def _padding(parts: TokenizerParts) -> Iterator[Finding]:
         yield _of(parts, "padding-is-text", (what, what), [pad.id])
 
 
-def _control_as_text(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
-    begins = (b"<", b"[", b" <", b" [")
-    # The first byte alone rules out most, in a third of the time. Pairs with the bytes would be
-    # so many new objects that the garbage collector looks at everything, several times.
-    first = frozenset(b"<[ ")
-    likely = [i for i, data in text.items() if data[0] in first]
-    names = [(i, text[i].decode(errors="replace")) for i in likely if text[i].startswith(begins)]
+def _control_as_text(parts: TokenizerParts, bracketed: Sequence[int]) -> Iterator[Finding]:
+    texts = ((i, parts.tokens[i] or b"") for i in bracketed)
     is_control = re.compile(_CONTROL_NAME, re.VERBOSE).fullmatch
-    found = [i for i, name in names if is_control(name)]
+    found = [i for i, data in texts if is_control(data.decode(errors="replace"))]
     if found:
         what = (
             "token is text to the tokenizer but has the name of a control token",
@@ -173,8 +165,7 @@ def _control_as_text(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterat
         yield _of(parts, "control-as-text", what, found)
 
 
-def _missing_bytes(known: frozenset[bytes]) -> Iterator[Finding]:
-    missing = [b for b in range(256) if bytes((b,)) not in known and b not in NEVER_IN_UTF8]
+def _missing_bytes(missing: Sequence[int]) -> Iterator[Finding]:
     if missing:
         named = ", ".join(f"0x{byte:02X}" for byte in missing[:8])
         rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
@@ -186,27 +177,20 @@ def _missing_bytes(known: frozenset[bytes]) -> Iterator[Finding]:
         )
 
 
-def _duplicates(
-    parts: TokenizerParts, text: Mapping[int, bytes], known: frozenset[bytes]
-) -> Iterator[Finding]:
-    if len(known) == len(text):
-        return
-    by_bytes: dict[bytes, list[int]] = {}
-    for i, data in text.items():
-        by_bytes.setdefault(data, []).append(i)
-    # The encoder writes one of several, and only it knows which, so all are named.
-    groups = [same for same in by_bytes.values() if len(same) > 1]
-    what = f"tokens share their bytes with others ({len(groups):,} such texts)"
-    yield _of(parts, "duplicates", (what, what), sorted(i for same in groups for i in same))
+def _duplicates(parts: TokenizerParts, groups: Sequence[Sequence[int]]) -> Iterator[Finding]:
+    if groups:
+        # The encoder writes one of several, and only it knows which, so all are named.
+        what = f"tokens share their bytes with others ({len(groups):,} such texts)"
+        yield _of(parts, "duplicates", (what, what), sorted(i for same in groups for i in same))
 
 
-def _unused(parts: TokenizerParts, text: Mapping[int, bytes], *, full: bool) -> Iterator[Finding]:
+def _unused(parts: TokenizerParts, *, full: bool) -> Iterator[Finding]:
     if parts.bpe is not None:
         unmerged, unreachable = parts.bpe.unused_tokens()
     else:
-        unmerged, unreachable = [], _unreachable_by_library(parts, text, full=full)
-    unmerged = [i for i in unmerged if i in text]
-    unreachable = [i for i in unreachable if i in text]
+        unmerged, unreachable = [], _unreachable_by_library(parts, full=full)
+    unmerged = [i for i in unmerged if _is_text(parts, i)]
+    unreachable = [i for i in unreachable if _is_text(parts, i)]
     if unmerged:
         what = (
             "token is made by no merge; a text has it only as a whole piece, if at all",
@@ -221,15 +205,13 @@ def _unused(parts: TokenizerParts, text: Mapping[int, bytes], *, full: bool) -> 
         yield _of(parts, "unreachable", what, unreachable)
 
 
-def _unreachable_by_library(
-    parts: TokenizerParts, text: Mapping[int, bytes], *, full: bool
-) -> list[int]:
+def _unreachable_by_library(parts: TokenizerParts, *, full: bool) -> list[int]:
     if parts.model == "wordpiece":
         # The longest piece wins, and the words that contain a continuing piece are unknown.
         return []
-    ids = list(text)
+    ids = [i for i in range(len(parts.tokens)) if _is_text(parts, i)]
     step = 1 if full else max(1, len(ids) // SAMPLED)
-    return [i for i in ids[::step] if not _is_written(parts, text[i])]
+    return [i for i in ids[::step] if not _is_written(parts, parts.tokens[i] or b"")]
 
 
 def _is_written(parts: TokenizerParts, data: bytes) -> bool:
@@ -249,17 +231,11 @@ def _is_written(parts: TokenizerParts, data: bytes) -> bool:
         return False
 
 
-def _wrong_bytes(parts: TokenizerParts, text: Mapping[int, bytes]) -> Iterator[Finding]:
+def _wrong_bytes(parts: TokenizerParts) -> Iterator[Finding]:
     if parts.bpe is None:
         return
-    spelled = parts.bpe.token_bytes
-    known = [] if parts.bpe_parts is None else parts.bpe_parts["model"].texts(len(parts.tokens))
-    differing: Iterable[int] = text
-    if known:
-        differs = map(ne, map(known.__getitem__, text), text.values())
-        differing = compress(text, differs)
     # A token that only the table has occurs in no encoding.
-    wrong = [i for i in differing if spelled(i) not in (text[i], b"")]
+    wrong = [i for i in parts.bpe.differing(parts.tokens) if _is_text(parts, i)]
     if wrong:
         what = (
             "token is encoded for other bytes than it decodes to",

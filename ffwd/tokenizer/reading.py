@@ -153,15 +153,20 @@ def _roles_by_name(special: Mapping[str, int]) -> dict[str, str]:
 
 def _configured(parts: TokenizerParts, configuration: Configuration) -> TokenizerParts:
     """Return a definition with the settings of the files beside a tokenizer."""
-    by_name = {name: i for i, name in reversed(list(enumerate(parts.names))) if name is not None}
+    wanted = {*configuration.roles.values(), *configuration.ends}
+    known: dict[str, int] = {}
+    if wanted:
+        for i, name in enumerate(parts.names):
+            if name in wanted:
+                known.setdefault(name, i)
     roles: dict[str, Any] = {
-        role: SpecialToken(by_name[content], content)
+        role: SpecialToken(known[content], content)
         for role, content in configuration.roles.items()
-        if content in by_name
+        if content in known
     }
     special = replace(parts.special_tokens, **roles)
     ends = {*parts.eos_token_ids, *configuration.eos_token_ids}
-    ends |= {by_name[content] for content in configuration.ends if content in by_name}
+    ends |= {known[content] for content in configuration.ends if content in known}
     prefix = parts.prefix_ids
     if configuration.add_bos is not None:
         prefix = [special.bos.id] if configuration.add_bos and special.bos else []

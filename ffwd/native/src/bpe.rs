@@ -437,6 +437,21 @@ impl PyBpe {
         Ok(PyBytes::new(py, bytes.map_err(|error| errors::text(py, &error))?))
     }
 
+    /// Return the ids of tokens with other bytes than these, by id. None is for any bytes, and so
+    /// is a token without any.
+    fn differing(&self, py: Python<'_>, tokens: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+        let mut differing = Vec::new();
+        for (id, token) in (0u32..).zip(tokens.try_iter()?) {
+            let Some(expected) = token?.extract::<Option<Bound<'_, PyBytes>>>()? else { continue };
+            let bytes = self.tokenizer.token_bytes(TokenId(id));
+            let bytes = bytes.map_err(|error| errors::text(py, &error))?;
+            if !bytes.is_empty() && bytes != expected.as_bytes() {
+                differing.push(id);
+            }
+        }
+        Ok(differing)
+    }
+
     /// Return an encoder for a text that grows at its end, with a token count at any time.
     ///
     /// Raises:

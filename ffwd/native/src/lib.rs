@@ -1,6 +1,7 @@
 //! The boundary to Python: converts, releases the interpreter lock, and holds no logic.
 
 mod allocator;
+mod audit;
 mod bitmask;
 mod bpe;
 mod bpe_incremental;
@@ -41,6 +42,8 @@ static ALLOCATOR: Metered<allocator::Allocator> = Metered(allocator::Allocator);
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::audit::survey_tokens;
     #[pymodule_export]
     use super::bitmask::fill_bitmasks;
     #[pymodule_export]

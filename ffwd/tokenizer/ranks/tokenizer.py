@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import repeat
 
 from ffwd.tokenizer.bpe import Bpe
 from ffwd.tokenizer.definition import Kind, TokenizerParts
@@ -33,7 +34,7 @@ def rank_tokenizer(
     kinds = [TokenKind.UNUSED] * size
     text = TokenKind.TEXT
     # Bytes that are no character of their own are named as Python escapes them.
-    written = [data.decode(errors="backslashreplace") for data in given.ranks]
+    written = list(map(bytes.decode, given.ranks, repeat("utf-8"), repeat("backslashreplace")))
     first, end = given.first_id, given.first_id + len(written)
     if list(given.ranks.values()) == list(range(len(written))):
         tokens[first:end], names[first:end] = given.ranks, written

@@ -4,23 +4,30 @@ use super::TokenId;
 
 /// Returns tokens by their texts, and equal ones by their ids.
 ///
-/// Most texts differ within eight bytes, which are compared as one number.
+/// Most texts differ within sixteen bytes, which are compared as two numbers.
 pub(crate) fn sorted_by_text<'t>(
     tokens: impl Iterator<Item = TokenId>,
     text: impl Fn(TokenId) -> &'t [u8],
 ) -> Vec<TokenId> {
     let start = |token: TokenId| {
         let text = text(token);
-        let mut bytes = [0; 8];
-        let length = text.len().min(8);
+        let mut bytes = [0; 16];
+        let length = text.len().min(16);
         bytes[..length].copy_from_slice(&text[..length]);
-        u64::from_be_bytes(bytes)
+        let number = u128::from_be_bytes(bytes);
+        // Two halves need no padding beside a token.
+        ((number >> 64) as u64, number as u64)
     };
-    let mut keys: Vec<(u64, TokenId)> = tokens.map(|token| (start(token), token)).collect();
+    let mut keys: Vec<(u64, u64, TokenId)> = tokens
+        .map(|token| {
+            let (first, second) = start(token);
+            (first, second, token)
+        })
+        .collect();
     keys.sort_unstable_by(|a, b| {
-        a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))).then(a.1.cmp(&b.1))
+        (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| text(a.2).cmp(text(b.2))).then(a.2.cmp(&b.2))
     });
-    keys.into_iter().map(|(_, token)| token).collect()
+    keys.into_iter().map(|(_, _, token)| token).collect()
 }
 
 /// Returns tokens from the shortest to the longest, and those of one length by their ids.
@@ -58,7 +65,7 @@ mod tests {
     fn the_order_is_that_of_the_texts() {
         let texts: Vec<Vec<u8>> = (0..2000u32)
             .map(|at| {
-                let length = (at.wrapping_mul(2_654_435_761) >> 28) as usize;
+                let length = (at.wrapping_mul(2_654_435_761) >> 27) as usize;
                 let byte = |place: usize| [0, b'a', 0xFF][(at as usize >> (place / 2)) % 3];
                 (0..length).map(byte).collect()
             })
