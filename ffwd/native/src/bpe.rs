@@ -437,8 +437,9 @@ impl PyBpe {
         Ok(PyBytes::new(py, bytes.map_err(|error| errors::text(py, &error))?))
     }
 
-    /// Return the ids of tokens with other bytes than these, by id. None is for any bytes, and so
-    /// is a token without any.
+    /// Return the ids of the tokens that have other bytes than these.
+    ///
+    /// None stands for any bytes, and a token without bytes differs from none.
     fn differing(&self, py: Python<'_>, tokens: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
         let mut differing = Vec::new();
         for (id, token) in (0u32..).zip(tokens.try_iter()?) {

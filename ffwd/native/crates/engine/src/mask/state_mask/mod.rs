@@ -639,12 +639,12 @@ fn without_texts(thread: &Thread) -> Thread {
     Thread { text: forget(thread.text), transcript: forget(thread.transcript), ..*thread }
 }
 
-/// Returns the threads that may begin on a stack, whatever is recorded.
 /// Whether a token is white space of JSON.
 pub(super) fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| b" \t\n\r".contains(byte))
 }
 
+/// Returns the threads that may begin on a stack, whatever is recorded.
 fn anonymous_starts(automaton: &Automaton, stack: StackId) -> Result<Cow<'_, [Thread]>> {
     let starts = automaton.starts(stack)?;
     // Usually nothing is recorded there.
