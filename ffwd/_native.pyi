@@ -804,5 +804,5 @@ def observe_streams(
     observer: Callable[[Any, str], object] | None, /
 ) -> Callable[[Any, str], object] | None: ...
 def survey_tokens(
-    tokens: Sequence[bytes | None], kinds: Sequence[object], text: object, ends: Sequence[int]
+    tokens: Sequence[bytes | None], kinds: Sequence[object], text: object, ends: frozenset[int]
 ) -> tuple[list[int], list[int], list[list[int]], list[int]]: ...

@@ -66,6 +66,20 @@ def test_an_import_loads_the_extension_alone() -> None:
     assert done.stdout.split() == ["ffwd", "ffwd._lazy", "ffwd._native"]
 
 
+def test_a_json_schema_is_compiled_without_the_other_grammars() -> None:
+    code = (
+        "import sys, ffwd, ffwd.grammar\n"
+        "tokens = [*(bytes([byte]) for byte in range(256)), None]\n"
+        "vocabulary = ffwd.Vocabulary(tokens=tokens, eos_token_ids=[256])\n"
+        "ffwd.compile(ffwd.grammar.json_schema({'const': 1}), vocabulary)\n"
+        "print(*(n for n in sys.modules if n.startswith('ffwd.grammar._')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "ffwd.grammar._kinds" in loaded
+    assert loaded.isdisjoint(f"ffwd.grammar.{name}" for name in ("_lower", "_regex", "_rules"))
+
+
 def test_a_star_import_has_the_public_names() -> None:
     names: dict[str, object] = {}
     exec("from ffwd import *", names)

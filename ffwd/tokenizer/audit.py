@@ -22,6 +22,7 @@ _LOGGER = logging.getLogger(__name__)
 
 Encode = Callable[[str], Sequence[int]]
 Decode = Callable[[Sequence[int]], bytes]
+IsText = Callable[[int], bool]
 
 SAMPLED = 2_000
 """About how many tokens are encoded where a library does it."""
@@ -86,18 +87,23 @@ def audit(
     `encode`: a text to ids as the tokenizer does, without special tokens; `decode`: ids back to
     bytes. `full`: encode every token and every character instead of a sample.
     """
-    ends = [i for i in parts.eos_token_ids if 0 <= i < len(parts.tokens)]
+    ends = frozenset(i for i in parts.eos_token_ids if 0 <= i < len(parts.tokens))
     others, bracketed, same, missing = survey_tokens(
         parts.tokens, parts.kinds, TokenKind.TEXT, ends
     )
+
+    def is_text(i: int) -> bool:
+        """Return whether a grammar may allow a token as text."""
+        return parts.kinds[i] is TokenKind.TEXT and bool(parts.tokens[i]) and i not in ends
+
     return (
         *_ends(parts),
         *_padding(parts, others),
         *_control_as_text(parts, bracketed),
         *_missing_bytes([byte for byte in missing if byte not in NEVER_IN_UTF8]),
         *_duplicates(parts, same),
-        *_unused(parts, full=full),
-        *_wrong_bytes(parts),
+        *_unused(parts, is_text, full=full),
+        *_wrong_bytes(parts, is_text),
         *_round_trip(parts, encode, decode, full=full),
     )
 
@@ -113,12 +119,6 @@ def _of(parts: TokenizerParts, kind: str, what: tuple[str, str], ids: Sequence[i
     named = ", ".join(f"{i} {parts.names[i]!r}" for i in ids[:4])
     rest = f" and {len(ids) - 4:,} more" if len(ids) > 4 else ""
     return Finding(kind, f"{len(ids):,} {what[len(ids) > 1]}: {named}{rest}", tuple(ids))
-
-
-def _is_text(parts: TokenizerParts, token_id: int) -> bool:
-    """Return whether a grammar may allow a token as text."""
-    is_end = token_id in parts.eos_token_ids
-    return parts.kinds[token_id] is TokenKind.TEXT and bool(parts.tokens[token_id]) and not is_end
 
 
 def _ends(parts: TokenizerParts) -> Iterator[Finding]:
@@ -184,13 +184,13 @@ def _duplicates(parts: TokenizerParts, groups: Sequence[Sequence[int]]) -> Itera
         yield _of(parts, "duplicates", (what, what), sorted(i for same in groups for i in same))
 
 
-def _unused(parts: TokenizerParts, *, full: bool) -> Iterator[Finding]:
+def _unused(parts: TokenizerParts, is_text: IsText, *, full: bool) -> Iterator[Finding]:
     if parts.bpe is not None:
         unmerged, unreachable = parts.bpe.unused_tokens()
     else:
-        unmerged, unreachable = [], _unreachable_by_library(parts, full=full)
-    unmerged = [i for i in unmerged if _is_text(parts, i)]
-    unreachable = [i for i in unreachable if _is_text(parts, i)]
+        unmerged, unreachable = [], _unreachable_by_library(parts, is_text, full=full)
+    unmerged = list(filter(is_text, unmerged))
+    unreachable = list(filter(is_text, unreachable))
     if unmerged:
         what = (
             "token is made by no merge; a text has it only as a whole piece, if at all",
@@ -205,11 +205,11 @@ def _unused(parts: TokenizerParts, *, full: bool) -> Iterator[Finding]:
         yield _of(parts, "unreachable", what, unreachable)
 
 
-def _unreachable_by_library(parts: TokenizerParts, *, full: bool) -> list[int]:
+def _unreachable_by_library(parts: TokenizerParts, is_text: IsText, *, full: bool) -> list[int]:
     if parts.model == "wordpiece":
         # The longest piece wins, and the words that contain a continuing piece are unknown.
         return []
-    ids = [i for i in range(len(parts.tokens)) if _is_text(parts, i)]
+    ids = list(filter(is_text, range(len(parts.tokens))))
     step = 1 if full else max(1, len(ids) // SAMPLED)
     return [i for i in ids[::step] if not _is_written(parts, parts.tokens[i] or b"")]
 
@@ -231,11 +231,11 @@ def _is_written(parts: TokenizerParts, data: bytes) -> bool:
         return False
 
 
-def _wrong_bytes(parts: TokenizerParts) -> Iterator[Finding]:
+def _wrong_bytes(parts: TokenizerParts, is_text: IsText) -> Iterator[Finding]:
     if parts.bpe is None:
         return
     # A token that only the table has occurs in no encoding.
-    wrong = [i for i in parts.bpe.differing(parts.tokens) if _is_text(parts, i)]
+    wrong = list(filter(is_text, parts.bpe.differing(parts.tokens)))
     if wrong:
         what = (
             "token is encoded for other bytes than it decodes to",

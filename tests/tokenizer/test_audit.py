@@ -11,11 +11,15 @@ import pytest
 import realencodings
 import realtokenizers
 from ggufs import BYTES, byte_level, gguf, real
+from hypothesis import given
+from hypothesis import strategies as st
 from realtokenizers import sentencepiece_file
 
+from ffwd._native import survey_tokens
 from ffwd.tokenizer import Finding, Tokenizer, TokenizerParts, load
 from ffwd.tokenizer.audit import KINDS
 from ffwd.tokenizer.gguf.read import read_gguf
+from ffwd.tokenizer.table import TokenKind
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 END = 256
@@ -48,6 +52,36 @@ def ids(of: TokenizerParts, kind: str) -> tuple[int, ...]:
 def test_nothing_is_found_where_nothing_is_odd() -> None:
     assert Tokenizer(parts()).findings == ()
     assert Tokenizer(parts(["ab"], [NORMAL], ["a b"])).findings == ()
+
+
+@given(
+    tokens=st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.text("<[ ab", max_size=3).map(str.encode)),
+            st.sampled_from([TokenKind.TEXT, TokenKind.TEXT, TokenKind.SPECIAL]),
+        ),
+        max_size=30,
+    ),
+    ends=st.frozensets(st.integers(0, 30), max_size=3),
+)
+def test_the_survey_is_what_each_token_says(
+    tokens: list[tuple[bytes | None, TokenKind]], ends: frozenset[int]
+) -> None:
+    texts = {
+        i: data
+        for i, (data, kind) in enumerate(tokens)
+        if kind is TokenKind.TEXT and data and i not in ends
+    }
+    others, bracketed, same, missing = survey_tokens(
+        [data for data, _ in tokens], [kind for _, kind in tokens], TokenKind.TEXT, ends
+    )
+    assert others == [i for i, (_, kind) in enumerate(tokens) if kind is not TokenKind.TEXT]
+    assert bracketed == [
+        i for i, data in texts.items() if data.startswith((b"<", b"[", b" <", b" ["))
+    ]
+    alike = {data: [i for i, other in texts.items() if other == data] for data in texts.values()}
+    assert same == sorted(group for group in alike.values() if len(group) > 1)
+    assert missing == [byte for byte in range(256) if bytes([byte]) not in texts.values()]
 
 
 def test_ends() -> None:

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 type Survey = (Vec<u32>, Vec<u32>, Vec<Vec<u32>>, Vec<u32>);
 
@@ -22,7 +22,7 @@ pub fn survey_tokens(
     tokens: &Bound<'_, PyAny>,
     kinds: &Bound<'_, PyAny>,
     text: &Bound<'_, PyAny>,
-    ends: Vec<u32>,
+    ends: FxHashSet<u32>,
 ) -> PyResult<Survey> {
     let mut others: Vec<u32> = Vec::new();
     let mut texts: Vec<(u32, Bound<'_, PyBytes>)> = Vec::with_capacity(tokens.len()?);
@@ -41,12 +41,14 @@ pub fn survey_tokens(
     firsts.reserve(texts.len());
     let mut same: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for (id, token) in &texts {
-        match token.as_bytes() {
-            [byte] => has_byte[usize::from(*byte)] = true,
-            [b'<' | b'[', ..] | [b' ', b'<' | b'[', ..] => bracketed.push(*id),
-            _ => {}
+        let bytes = token.as_bytes();
+        if let [byte] = bytes {
+            has_byte[usize::from(*byte)] = true;
         }
-        let first = *firsts.entry(token.as_bytes()).or_insert(*id);
+        if let [b'<' | b'[', ..] | [b' ', b'<' | b'[', ..] = bytes {
+            bracketed.push(*id);
+        }
+        let first = *firsts.entry(bytes).or_insert(*id);
         if first != *id {
             same.entry(first).or_insert_with(|| vec![first]).push(*id);
         }
